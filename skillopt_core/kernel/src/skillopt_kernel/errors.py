@@ -1,0 +1,98 @@
+"""Every error that the kernel raises on purpose, and those that a backend or an environment raises.
+
+An error's text is a sentence for the person who reads it: what happened, where, and what to do.
+"""
+
+
+class SkillOptError(Exception):
+    """The base of all errors that are shown to the user as a sentence, without a traceback.
+
+    `exit_code` is what the command line ends with: 2 for a user's error, 3 for a run that stopped before its
+    end with its state saved.
+    """
+
+    exit_code = 2
+
+
+class ConfigError(SkillOptError):
+    """The configuration cannot be used. Each problem is one sentence with its file, line and key."""
+
+    def __init__(self, *problems: str) -> None:
+        self.problems = problems
+        super().__init__("\n".join(problems))
+
+
+class DataError(SkillOptError):
+    """A data file or split cannot be used: missing, malformed, overlapping or too small."""
+
+
+class RunDirectoryError(SkillOptError):
+    """The run directory cannot be used: locked, of another configuration, unreadable or not writable."""
+
+
+class RefuseRun(SkillOptError):
+    """Raised by a plugin in `skillopt_configure` to refuse a run, with the reason."""
+
+
+class HookError(SkillOptError):
+    """A hook implementation raised. Names the plugin and the hook; the saved state is intact."""
+
+    def __init__(self, hook: str, plugin: str, cause: BaseException) -> None:
+        self.hook, self.plugin = hook, plugin
+        super().__init__(
+            f"the plugin {plugin!r} failed in the hook {hook}: {type(cause).__name__}: {cause}. The state of the run "
+            f"is saved; correct or disable the plugin and run the same command again."
+        )
+
+
+class StoppedEarly(SkillOptError):
+    """The run stopped in order before its end; its state is saved and the same command goes on with it."""
+
+    exit_code = 3
+
+
+class ModelError(Exception):
+    """The base of what a backend raises for one call."""
+
+
+class PassingError(ModelError):
+    """The call failed for a reason that passes: rate limit, server error, lost connection, no reply in time.
+
+    `retry_after`: seconds that the endpoint asked to wait, `None` when it did not say.
+    """
+
+    def __init__(self, message: str, retry_after: float | None = None) -> None:
+        self.retry_after = retry_after
+        super().__init__(message)
+
+
+class PermanentError(ModelError, SkillOptError):
+    """No later call can succeed: no key, unknown model, not permitted. The message says what to do."""
+
+
+class ContextTooLong(ModelError):
+    """The request does not fit the model's context. Neither permanent nor passing."""
+
+
+class RefusedError(ModelError):
+    """The model or its provider refused to answer (content filter, policy)."""
+
+
+class Pending(ModelError):
+    """The answer will be brought later by a person or another program."""
+
+
+class Cancelled(Exception):
+    """Raised from a target's call after the attempt's deadline or the run's stop. Environments let it pass."""
+
+
+class EnvironmentFailure(Exception):
+    """An environment could not attempt or score a task through no fault of the target."""
+
+
+class UnusableReply(ModelError):
+    """An optimizer's reply held no usable JSON, the reminder included. `head` is the start of the last reply."""
+
+    def __init__(self, reason: str, head: str) -> None:
+        self.reason, self.head = reason, head
+        super().__init__(f"{reason}; the reply began: {head!r}")

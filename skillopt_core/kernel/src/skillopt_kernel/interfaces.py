@@ -1,0 +1,308 @@
+"""The narrow interfaces of drivers ("which"), and what hooks and drivers are given to work with.
+
+All are protocols: a driver inherits nothing, it only has these methods. Everything is synchronous; workers are
+threads (or processes), and what may be called from several of them at once says so.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+
+from attrs import frozen
+
+if TYPE_CHECKING:
+    from skillopt_kernel.models.requests import AgentJob, AgentResult, ChatReply, ChatRequest, Message, Tool
+    from skillopt_kernel.records import (
+        Applied,
+        Ask,
+        Attempt,
+        EditBudget,
+        GateDecision,
+        Outcome,
+        Proposal,
+        Score,
+        Scored,
+        Splits,
+        Task,
+        Turn,
+        Update,
+    )
+
+Finding = tuple[Literal["ok", "warning", "error"], str]
+"""One finding of a check: how bad, and a sentence."""
+
+
+@frozen
+class DriverContext:
+    """What a factory gets beside its settings.
+
+    folder    where the driver may keep files of this run; `None` outside a run
+    seed      the run's seed; role and model: for backends, which role it plays with which model
+    driver    `driver(kind, name, settings=None)` makes another driver that this one needs by name
+    """
+
+    logger: logging.Logger
+    seed: int = 0
+    folder: Path | None = None
+    role: str = ""
+    model: str | None = None
+    common: Any = None
+    """The kernel's own settings of the section (for an environment: `EnvSettings`, with split_*, data_path, ...)."""
+    driver: Callable[..., Any] | None = None
+
+
+class Target(Protocol):
+    """The frozen agent as one attempt may use it. Each call raises `Cancelled` after the deadline.
+
+    `trajectory` is kept by the kernel: messages that the environment sends and replies that come back, in
+    order; `note` adds what the environment says (role `environment`).
+    """
+
+    @property
+    def remaining(self) -> float | None: ...
+    @property
+    def cancelled(self) -> bool: ...
+    @property
+    def trajectory(self) -> tuple[Turn, ...]: ...
+    @property
+    def usage(self) -> Any: ...
+    def chat(
+        self, messages: Sequence[Message], *, tools: Sequence[Tool] = (), tool_choice: str = "auto"
+    ) -> ChatReply: ...
+    def agent(self, job: AgentJob) -> AgentResult: ...
+    def note(self, content: str, *, step: int | None = None) -> None: ...
+
+
+class Judge(Protocol):
+    """The third role: a model that scores. `chat` is as the target's; its calls have the stage `judge`."""
+
+    def chat(self, messages: Sequence[Message], *, schema: Mapping[str, Any] | None = None) -> ChatReply: ...
+
+
+class Environment(Protocol):
+    """A benchmark: loads splits, attempts one task, scores one attempt.
+
+    targets    which kinds of target it can work with: a subset of {"chat", "agent"}
+    isolation  "thread": one instance serves all threads at once and must bear it; "process": one a worker
+
+    Optional methods, found by name: `evidence(task, attempt) -> Mapping[str, str]` (named sections for
+    analysts, training tasks only), `prompts() -> Mapping[str, str]` (analyst prompts of its own), and
+    `describe(task) -> str` (one line for reports).
+    """
+
+    targets: frozenset[str]
+    isolation: Literal["thread", "process"]
+
+    def splits(self) -> Splits: ...
+    def attempt(self, task: Task, skill: str, target: Target) -> Attempt: ...
+    def score(self, task: Task, attempt: Attempt, judge: Judge) -> Score: ...
+
+
+class ChatModel(Protocol):
+    """One model behind one endpoint. `complete` is called from many threads at once.
+
+    Raises `PassingError`, `PermanentError`, `ContextTooLong`, `RefusedError` or `Pending`. It does not retry,
+    limit, cache, count or log.
+    """
+
+    model: str
+
+    def complete(self, request: ChatRequest) -> ChatReply: ...
+
+
+class AgentHarness(Protocol):
+    """An agent program. `run` is called from many threads at once and raises as `ChatModel.complete` does."""
+
+    model: str
+
+    def run(self, job: AgentJob) -> AgentResult: ...
+
+
+class Backend(Protocol):
+    """A provider for one role. `capabilities` maps each role it can play to a subset of {"chat", "agent"}."""
+
+    capabilities: Mapping[str, frozenset[str]]
+
+    def open_chat(self, role: str) -> ChatModel: ...
+    def open_agent(self, role: str) -> AgentHarness: ...
+    def endpoint(self, role: str) -> str: ...
+    def check(self, role: str) -> list[Finding]: ...
+
+
+class Trial(Protocol):
+    """What a gate judges: a candidate beside the current and the best skill.
+
+    `evaluate` is lazy, in the order asked, answered from the store where possible; leaving the loop cancels
+    what has not begun. `settled`, if given, is asked with every outcome that has arrived (by task id, in any
+    order) and stops the *starting* of further attempts once it says yes; what has started still arrives.
+    `early_stop` is false when every task must be asked.
+    """
+
+    candidate: Scored
+    current: Scored
+    best: Scored
+    tasks: tuple[Task, ...]
+    early_stop: bool
+
+    def bonus(self, skill: str) -> float: ...
+    def evaluate(
+        self,
+        skill: str,
+        tasks: Sequence[Task],
+        sample: int = 0,
+        settled: Callable[[Mapping[str, Outcome]], bool] | None = None,
+    ) -> Iterator[Outcome]: ...
+
+
+class Gate(Protocol):
+    """Which number decides, and what counts as better. `name` stands in records and console."""
+
+    name: str
+
+    def judge(self, trial: Trial) -> GateDecision: ...
+    def score(self, hard: float, soft: float, skill: str) -> float: ...
+
+
+@frozen
+class Moment:
+    """What a scheduler is asked with. `step` is 1-based of `total_steps`.
+
+    update is `None` when it is asked before reflection (what the analysts are told) and the aggregated update
+    when it is asked again (what is enforced). `ask` reaches the optimizer, for schedulers that ask it.
+    """
+
+    step: int
+    total_steps: int
+    update: Update | None = None
+    evidence: Mapping[str, Any] | None = None
+    optimizer: Optimizer | None = None
+
+
+class Scheduler(Protocol):
+    """How many items a step may apply. Stateless: the same moment gives the same budget."""
+
+    def budget(self, moment: Moment) -> EditBudget: ...
+
+
+class Optimizer(Protocol):
+    """The optimizer for one call site, through ledger, budget and limits.
+
+    `ask` returns the reply; `ask_json` the JSON object in it, after at most one reminder, and raises
+    `UnusableReply` when there is still none. `check`, if given, returns what is wrong with the object, or
+    `None`: a wrong one is reminded of once, too.
+    """
+
+    def ask(self, system: str, user: str, *, max_tokens: int | None = None) -> ChatReply: ...
+    def ask_json(
+        self,
+        system: str,
+        user: str,
+        *,
+        check: Callable[[Mapping[str, Any]], str | None] | None = None,
+        schema: Mapping[str, Any] | None = None,
+        max_tokens: int | None = None,
+    ) -> Mapping[str, Any]: ...
+
+
+class UpdateMode(Protocol):
+    """What an update is made of and how it is applied.
+
+    payload      the JSON key that holds a reply's items ("edits")
+    item_schema  JSON schema of one item; a prompt shows it as `{{schema}}`
+    budgeted     whether an edit budget applies; separable: whether items can be applied one by one
+
+    `prompts()` has analyst_failure, analyst_success, merge_failure, merge_success, merge_final and ranking.
+    `read_item` makes one item of a reply's JSON and raises `ValueError` with the reason; `write_item` is its
+    inverse, for files and prompts; `describe_item` is one line for ranking and memory. `apply` gets at most
+    `budget` items that it may apply, and reports every item.
+    """
+
+    name: str
+    payload: str
+    item_schema: Mapping[str, Any]
+    budgeted: bool
+    separable: bool
+
+    def prompts(self) -> Mapping[str, str]: ...
+    def read_item(self, raw: Mapping[str, Any]) -> Any: ...
+    def write_item(self, item: Any) -> dict[str, Any]: ...
+    def describe_item(self, item: Any) -> str: ...
+    def apply(self, skill: str, update: Update, budget: EditBudget, optimizer: Optimizer) -> Applied: ...
+
+
+class Scorer(Protocol):
+    """How an answer compares with a reference. `judge` is for scorers that ask a model."""
+
+    def score(self, answer: str, reference: Any, task: Task, judge: Judge | None = None) -> Score: ...
+
+
+class Executor(Protocol):
+    """Where attempts run. The kernel keeps the queue and hands over at most `capacity` jobs at a time.
+
+    `done(result)` may be called from any thread. `cancel` forgets jobs that have not begun; `close` waits for
+    none of them.
+    """
+
+    @property
+    def capacity(self) -> int: ...
+    def submit(self, job: Callable[[], Any], done: Callable[[Any], None]) -> None: ...
+    def close(self) -> None: ...
+
+
+@runtime_checkable
+class Run(Protocol):
+    """What a stage hook works with. The loop's thread only.
+
+    state   one JSON dict for each plugin (under 64 kB), saved with each checkpoint, restored on a resume
+    train   the training tasks: the only ones that a reflecting stage can reach
+    """
+
+    settings: Any
+    seed: int
+    logger: logging.Logger
+    train: tuple[Task, ...]
+    current: Scored
+    best: Scored
+
+    @property
+    def state(self) -> dict[str, Any]: ...
+    def folder(self, moment: Step | Epoch) -> Path: ...
+    def random(self, *names: str | int) -> random.Random: ...
+    def evaluate(self, asks: Sequence[Ask]) -> Iterator[Outcome]: ...
+    def prefetch(self, asks: Sequence[Ask]) -> None: ...
+    def optimizer(self, stage: str, key: str = "") -> Optimizer: ...
+    def apply(self, skill: str, update: Update, budget: EditBudget) -> Applied: ...
+    def judge(self, applied: Applied, current: Scored, best: Scored) -> GateDecision: ...
+    def skill_after(self, step: int) -> str: ...
+
+
+class Step(Protocol):
+    """One step as a stage sees it: what earlier stages made, and what it is told.
+
+    number is 1-based in the run; batch counts accumulation batches from 0. `memory` is the step buffer as
+    text, `meta` the meta skill; both may be empty.
+    """
+
+    number: int
+    epoch: int
+    batch: int
+    planned_budget: EditBudget
+    memory: str
+    meta: str
+    outcomes: tuple[Outcome, ...]
+    proposals: tuple[Proposal, ...]
+    update: Update | None
+    applied: Applied | None
+
+
+class Epoch(Protocol):
+    """One epoch at its end. `last_skill` is before its guidance is written."""
+
+    number: int
+    steps: tuple[int, ...]
+    first_skill: str
+    last_skill: str
