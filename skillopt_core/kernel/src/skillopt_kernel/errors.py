@@ -66,6 +66,10 @@ class PassingError(ModelError):
         super().__init__(message)
 
 
+class CallTimeout(PassingError):
+    """No reply within the call's own time limit."""
+
+
 class PermanentError(ModelError, SkillOptError):
     """No later call can succeed: no key, unknown model, not permitted. The message says what to do."""
 

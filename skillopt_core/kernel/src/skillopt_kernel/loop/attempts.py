@@ -1,0 +1,238 @@
+"""One pool of attempts for the whole run: a queue in order of worth, and nothing asked twice.
+
+The loop's thread asks and waits; workers attempt, score and commit. An outcome that is stored is answered
+from the store, one that is in flight is joined, and what nobody wants any more is not begun.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import attrs
+
+from skillopt_kernel.errors import StoppedEarly
+from skillopt_kernel.interfaces import Executor
+from skillopt_kernel.records import Ask, Missing, Outcome
+
+Key = tuple[str, str, int]
+Settled = Callable[[Mapping[str, Outcome]], bool]
+
+
+@attrs.frozen
+class Purpose:
+    """What outcomes are asked for: the stage its calls bear, the folder they are kept in, and how urgent.
+
+    folder is relative to the run directory; a lower `rank` is begun first.
+    """
+
+    stage: str
+    folder: str
+    rank: int = 0
+
+
+@attrs.define(eq=False)
+class _Group:
+    """One call of `evaluate`: its jobs in the order asked, and what has arrived."""
+
+    settled: Settled | None
+    jobs: list[_Job] = attrs.field(factory=list)
+    arrived: dict[str, Outcome] = attrs.field(factory=dict)
+    last_arrived: int = -1
+
+
+@attrs.define(eq=False)
+class _Job:
+    key: Key
+    ask: Ask
+    purpose: Purpose
+    wanted: int = 0
+    prefetched: bool = False
+    queued: bool = False
+    running: bool = False
+    outcome: Outcome | None = None
+    groups: list[tuple[_Group, int]] = attrs.field(factory=list)
+
+
+class AttemptPool:
+    """Starts attempts on the executor, at most `capacity` at a time.
+
+    key       the identity of an ask: skill hash, task, sample
+    find      an outcome from the store, or `None`
+    perform   attempts, scores and commits one ask; called in a worker; whatever it raises ends the run
+    expected  seconds that an ask is likely to take, for starting the longest first; 0 when unknown
+    """
+
+    def __init__(
+        self,
+        executor: Executor,
+        *,
+        key: Callable[[Ask], Key],
+        find: Callable[[Ask], Outcome | None],
+        perform: Callable[[Ask, Purpose], Outcome],
+        expected: Callable[[Ask], float] = lambda _: 0.0,
+    ) -> None:
+        self._executor, self._key, self._find, self._perform = executor, key, find, perform
+        self._expected = expected
+        self._changed = threading.Condition()
+        self._queue: list[tuple[int, float, int, _Job]] = []
+        self._jobs: dict[Key, _Job] = {}
+        self._numbers = itertools.count()
+        self._running = 0
+        self._failure: BaseException | None = None
+        self._stopping = False
+
+    @property
+    def running(self) -> int:
+        """How many attempts are under way."""
+        return self._running
+
+    def prefetch(self, asks: Sequence[Ask], purpose: Purpose) -> None:
+        """Start what is not stored yet and wait for nothing; `evaluate` joins it."""
+        with self._changed:
+            for ask in asks:
+                job = self._job(ask, purpose)
+                if job.outcome is None:
+                    job.prefetched = True
+                    self._enqueue(job, self._expected(ask))
+            self._pump()
+
+    def evaluate(
+        self, asks: Sequence[Ask], purpose: Purpose, *, settled: Settled | None = None, in_order: bool = False
+    ) -> Iterator[Outcome]:
+        """Yield one outcome for each ask, in the order asked.
+
+        `in_order` begins them in that order too; otherwise the longest expected is begun first. `settled` is
+        asked at each arrival, with what has arrived by task id; once it says yes, nothing beyond the last
+        arrival is begun. Closing the iterator drops what has not begun.
+        """
+        group = _Group(settled)
+        with self._changed:
+            for index, ask in enumerate(asks):
+                job = self._job(ask, purpose)
+                job.wanted += 1
+                job.groups.append((group, index))
+                group.jobs.append(job)
+                if job.outcome is not None:
+                    self._arrive(group, index, job.outcome)
+            for job in group.jobs:
+                if job.outcome is None:
+                    self._enqueue(job, 0.0 if in_order else self._expected(job.ask))
+            self._check_settled(group)
+            self._pump()
+        return self._results(group)
+
+    def _results(self, group: _Group) -> Iterator[Outcome]:
+        taken = 0
+        try:
+            for job in group.jobs:
+                with self._changed:
+                    while job.outcome is None:
+                        self._raise_failure()
+                        if not job.queued and not job.running:
+                            if self._stopping:
+                                raise StoppedEarly("the run was asked to stop; its state is saved.")
+                            self._enqueue(job, 0.0)
+                            self._pump()
+                        self._changed.wait()
+                    outcome = job.outcome
+                    self._release(job, group)
+                    taken += 1
+                yield outcome
+        finally:
+            with self._changed:
+                for job in group.jobs[taken:]:
+                    self._release(job, group)
+
+    def stop(self) -> None:
+        """Begin nothing more. What is in flight is finished and committed."""
+        with self._changed:
+            self._stopping = True
+            for *_, job in self._queue:
+                job.queued = False
+            self._queue.clear()
+            self._changed.notify_all()
+
+    def drain(self) -> None:
+        """Wait until nothing is in flight."""
+        with self._changed:
+            while self._running:
+                self._changed.wait()
+
+    def _job(self, ask: Ask, purpose: Purpose) -> _Job:
+        key = self._key(ask)
+        job = self._jobs.get(key)
+        if job is None:
+            job = self._jobs[key] = _Job(key, ask, purpose, outcome=self._find(ask))
+        return job
+
+    def _enqueue(self, job: _Job, expected: float) -> None:
+        if not job.queued and not job.running and not self._stopping:
+            job.queued = True
+            heapq.heappush(self._queue, (job.purpose.rank, -expected, next(self._numbers), job))
+
+    def _pump(self) -> None:
+        while self._queue and self._running < self._executor.capacity and self._failure is None:
+            *_, job = heapq.heappop(self._queue)
+            if not job.queued:
+                continue
+            job.queued, job.running = False, True
+            self._running += 1
+            self._executor.submit(lambda job=job: self._attempt(job), lambda _: None)  # type: ignore[misc]
+
+    def _attempt(self, job: _Job) -> None:
+        outcome: Outcome | None = None
+        failure: BaseException | None = None
+        try:
+            outcome = self._perform(job.ask, job.purpose)
+        except BaseException as error:  # carried to the loop's thread, which raises it there
+            failure = error
+        with self._changed:
+            self._running -= 1
+            job.running = False
+            if failure is not None:
+                self._failure = self._failure or failure
+            elif outcome is not None:
+                job.outcome, job.prefetched = outcome, False
+                for group, index in job.groups:
+                    self._arrive(group, index, outcome)
+                    self._check_settled(group)
+                self._forget_unwanted(job)
+            self._pump()
+            self._changed.notify_all()
+
+    def _arrive(self, group: _Group, index: int, outcome: Outcome) -> None:
+        group.arrived[outcome.task_id] = outcome
+        group.last_arrived = max(group.last_arrived, index)
+
+    def _check_settled(self, group: _Group) -> None:
+        # A decision falls at the shortest prefix that settles it, so tasks before the last arrival are still
+        # begun: a run that was killed and resumed has gaps there, an unbroken one has them in flight.
+        if group.settled is None or not group.arrived or not group.settled(group.arrived):
+            return
+        for job in group.jobs[group.last_arrived + 1 :]:
+            if job.queued and job.wanted <= 1 and not job.prefetched:
+                job.queued = False
+
+    def _release(self, job: _Job, group: _Group) -> None:
+        job.wanted = max(0, job.wanted - 1)
+        job.groups = [entry for entry in job.groups if entry[0] is not group]
+        self._forget_unwanted(job)
+
+    def _forget_unwanted(self, job: _Job) -> None:
+        # The store answers from now on; a missing outcome is asked anew when somebody asks again.
+        if not job.wanted and not job.prefetched and not job.running:
+            job.queued = False
+            self._jobs.pop(job.key, None)
+
+    def _raise_failure(self) -> None:
+        if self._failure is not None:
+            raise self._failure
+
+
+def cancelled_outcome(ask: Ask, skill_hash: str) -> Outcome:
+    """The outcome of an attempt that the run's stop cut short: missing, asked again on a resume."""
+    missing = Missing("cancelled", "the run stopped while it was under way")
+    return Outcome(ask.task.id, ask.task.kind, skill_hash, ask.sample, missing=missing)

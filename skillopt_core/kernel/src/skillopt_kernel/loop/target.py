@@ -1,0 +1,137 @@
+"""The target and the judge as an attempt may use them: calls recorded, deadlines kept, leaks impossible."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from skillopt_kernel.errors import Cancelled, ModelError, PermanentError
+from skillopt_kernel.models.requests import AgentJob, AgentResult, ChatReply, ChatRequest, Message, Tool
+from skillopt_kernel.records import Turn, Usage
+
+Complete = Callable[[ChatRequest], ChatReply]
+RunAgent = Callable[[AgentJob], AgentResult]
+
+
+class AttemptTarget:
+    """One attempt's use of the target. Not shared between attempts; one thread at a time.
+
+    Every message that the environment sends for the first time and every reply becomes a turn of
+    `trajectory`, in order, so that an environment need not keep one. `deadline` is in `time.monotonic()`
+    seconds and covers the whole attempt, `call_timeout` (seconds) each call.
+    """
+
+    def __init__(
+        self,
+        complete: Complete,
+        run_agent: RunAgent | None,
+        *,
+        stage: str,
+        deadline: float | None,
+        call_timeout: float | None,
+        max_tokens: int | None,
+        effort: str | None,
+        stop: threading.Event,
+    ) -> None:
+        self._complete, self._run_agent = complete, run_agent
+        self._stage, self._deadline, self._call_timeout = stage, deadline, call_timeout
+        self._max_tokens, self._effort, self._stop = max_tokens, effort, stop
+        self._turns: list[Turn] = []
+        self._sent: list[Message] = []
+        self.usage = Usage()
+
+    @property
+    def remaining(self) -> float | None:
+        """Seconds until the attempt's deadline, never below 0; `None` without one."""
+        return None if self._deadline is None else max(0.0, self._deadline - time.monotonic())
+
+    @property
+    def out_of_time(self) -> bool:
+        return self.remaining == 0.0
+
+    @property
+    def cancelled(self) -> bool:
+        return self._stop.is_set() or self.out_of_time
+
+    @property
+    def trajectory(self) -> tuple[Turn, ...]:
+        return tuple(self._turns)
+
+    def note(self, content: str, *, step: int | None = None) -> None:
+        """Add what the environment says, as a turn of the role `environment`."""
+        self._turns.append(Turn("environment", content, step=step))
+
+    def chat(self, messages: Sequence[Message], *, tools: Sequence[Tool] = (), tool_choice: str = "auto") -> ChatReply:
+        """One call of the target. Raises `Cancelled` after the deadline, else what the backend raises."""
+        self._check()
+        self._record_sent(messages)
+        request = ChatRequest(
+            messages=tuple(messages),
+            tools=tuple(tools),
+            tool_choice=tool_choice,
+            max_tokens=self._max_tokens,
+            effort=self._effort,
+            stage=self._stage,
+            deadline=self._call_deadline(),
+        )
+        reply: ChatReply = self._guarded(lambda: self._complete(request))
+        self.usage = self.usage + reply.usage
+        answer = Message("assistant", reply.text, reply.tool_calls)
+        self._sent.append(answer)
+        self._turns.append(Turn("assistant", reply.text, reply.tool_calls))
+        return reply
+
+    def agent(self, job: AgentJob) -> AgentResult:
+        """Run an agent program's job; its own trajectory is appended to this one."""
+        self._check()
+        if self._run_agent is None:
+            raise PermanentError("this target is a chat model and cannot run an agent's job; name an agent backend.")
+        run_agent = self._run_agent
+        self._turns.append(Turn("user", job.prompt))
+        result: AgentResult = self._guarded(lambda: run_agent(job))
+        self.usage = self.usage + result.usage
+        self._turns.extend(result.trajectory or (Turn("assistant", result.message),))
+        return result
+
+    def _check(self) -> None:
+        if self.cancelled:
+            raise Cancelled("the attempt's time is over" if self.out_of_time else "the run is stopping")
+
+    def _call_deadline(self) -> float | None:
+        ends = [self._deadline] if self._deadline is not None else []
+        if self._call_timeout:
+            ends.append(time.monotonic() + self._call_timeout)
+        return min(ends, default=None)
+
+    def _guarded(self, call: Callable[[], Any]) -> Any:
+        try:
+            return call()
+        except PermanentError:
+            raise
+        except ModelError as error:
+            # A call cut short by the attempt's own deadline is the attempt running out of time.
+            if self.out_of_time:
+                raise Cancelled("the attempt's time is over") from error
+            raise
+
+    def _record_sent(self, messages: Sequence[Message]) -> None:
+        # A conversation is sent whole each time: only what was not sent before is a new turn.
+        known = len(self._sent) if list(messages[: len(self._sent)]) == self._sent else 0
+        for message in messages[known:]:
+            self._turns.append(
+                Turn(message.role, message.text, message.tool_calls, message.tool_call_id),
+            )
+        self._sent = list(messages)
+
+
+class AttemptJudge:
+    """The judge as scoring may use it. Its calls have the stage `judge`."""
+
+    def __init__(self, complete: Complete, *, call_timeout: float | None) -> None:
+        self._complete, self._call_timeout = complete, call_timeout
+
+    def chat(self, messages: Sequence[Message], *, schema: Mapping[str, Any] | None = None) -> ChatReply:
+        deadline = time.monotonic() + self._call_timeout if self._call_timeout else None
+        return self._complete(ChatRequest(messages=tuple(messages), schema=schema, stage="judge", deadline=deadline))
