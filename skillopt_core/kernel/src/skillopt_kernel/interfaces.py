@@ -71,7 +71,12 @@ class Target(Protocol):
     @property
     def usage(self) -> Any: ...
     def chat(
-        self, messages: Sequence[Message], *, tools: Sequence[Tool] = (), tool_choice: str = "auto"
+        self,
+        messages: Sequence[Message],
+        *,
+        tools: Sequence[Tool] = (),
+        tool_choice: str = "auto",
+        max_tokens: int | None = None,
     ) -> ChatReply: ...
     def agent(self, job: AgentJob) -> AgentResult: ...
     def note(self, content: str, *, step: int | None = None) -> None: ...

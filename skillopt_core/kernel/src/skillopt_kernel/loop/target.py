@@ -31,13 +31,12 @@ class AttemptTarget:
         stage: str,
         deadline: float | None,
         call_timeout: float | None,
-        max_tokens: int | None,
         effort: str | None,
         stop: threading.Event,
     ) -> None:
         self._complete, self._run_agent = complete, run_agent
         self._stage, self._deadline, self._call_timeout = stage, deadline, call_timeout
-        self._max_tokens, self._effort, self._stop = max_tokens, effort, stop
+        self._effort, self._stop = effort, stop
         self._turns: list[Turn] = []
         self._sent: list[Message] = []
         self.usage = Usage()
@@ -63,7 +62,14 @@ class AttemptTarget:
         """Add what the environment says, as a turn of the role `environment`."""
         self._turns.append(Turn("environment", content, step=step))
 
-    def chat(self, messages: Sequence[Message], *, tools: Sequence[Tool] = (), tool_choice: str = "auto") -> ChatReply:
+    def chat(
+        self,
+        messages: Sequence[Message],
+        *,
+        tools: Sequence[Tool] = (),
+        tool_choice: str = "auto",
+        max_tokens: int | None = None,
+    ) -> ChatReply:
         """One call of the target. Raises `Cancelled` after the deadline, else what the backend raises."""
         self._check()
         self._record_sent(messages)
@@ -71,7 +77,7 @@ class AttemptTarget:
             messages=tuple(messages),
             tools=tuple(tools),
             tool_choice=tool_choice,
-            max_tokens=self._max_tokens,
+            max_tokens=max_tokens,
             effort=self._effort,
             stage=self._stage,
             deadline=self._call_deadline(),

@@ -47,7 +47,6 @@ class Limits:
 
     call_timeout: float | None
     attempt_timeout: float | None
-    max_tokens: int | None = None
     effort: str | None = None
 
 
@@ -141,7 +140,6 @@ class AttemptWorker:
             stage=purpose.stage,
             deadline=time.monotonic() + limits.attempt_timeout if limits.attempt_timeout else None,
             call_timeout=limits.call_timeout,
-            max_tokens=limits.max_tokens,
             effort=limits.effort,
             stop=self._stop,
         )
