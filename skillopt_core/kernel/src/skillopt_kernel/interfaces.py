@@ -262,24 +262,33 @@ class Executor(Protocol):
 class Run(Protocol):
     """What a stage hook works with. The loop's thread only.
 
-    state   one JSON dict for each plugin (under 64 kB), saved with each checkpoint, restored on a resume
-    train   the training tasks: the only ones that a reflecting stage can reach
+    state     one JSON dict for each plugin (under 64 kB), saved with each checkpoint, restored on a resume
+    train     the training tasks: the only ones that a reflecting stage can reach
+    mode      the update mode that the configuration names; `prompt` fills one of its prompts
+    whole     an outcome with its trajectory read back; evidence: what the environment adds for analysts
     """
 
     settings: Any
     seed: int
     logger: logging.Logger
     train: tuple[Task, ...]
-    current: Scored
-    best: Scored
+    mode: UpdateMode
 
+    @property
+    def current(self) -> Scored: ...
+    @property
+    def best(self) -> Scored: ...
     @property
     def state(self) -> dict[str, Any]: ...
     def folder(self, moment: Step | Epoch) -> Path: ...
     def random(self, *names: str | int) -> random.Random: ...
     def evaluate(self, asks: Sequence[Ask]) -> Iterator[Outcome]: ...
     def prefetch(self, asks: Sequence[Ask]) -> None: ...
+    def whole(self, outcome: Outcome) -> Outcome: ...
+    def evidence(self, outcome: Outcome) -> Mapping[str, str]: ...
     def optimizer(self, stage: str, key: str = "") -> Optimizer: ...
+    def prompt(self, name: str, **values: str) -> str: ...
+    def scheduled_budget(self, step: Step, update: Update | None) -> EditBudget: ...
     def apply(self, skill: str, update: Update, budget: EditBudget) -> Applied: ...
     def judge(self, applied: Applied, current: Scored, best: Scored) -> GateDecision: ...
     def skill_after(self, step: int) -> str: ...
@@ -288,14 +297,18 @@ class Run(Protocol):
 class Step(Protocol):
     """One step as a stage sees it: what earlier stages made, and what it is told.
 
-    number is 1-based in the run; batch counts accumulation batches from 0. `memory` is the step buffer as
-    text, `meta` the meta skill; both may be empty.
+    number is 1-based in the run; batch counts accumulation batches from 0, `batch_seed` shuffles its groups.
+    `sample` is the number of its rollouts. `memory` is the step buffer as text, `meta` the meta skill; both
+    may be empty.
     """
 
     number: int
     epoch: int
     batch: int
+    batch_seed: int
+    sample: int
     planned_budget: EditBudget
+    enforced_budget: EditBudget
     memory: str
     meta: str
     outcomes: tuple[Outcome, ...]

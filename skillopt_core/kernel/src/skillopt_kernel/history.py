@@ -1,0 +1,145 @@
+"""What `history.json` and `summary.json` hold: one record a step, an epoch and a run.
+
+The field names are the file's; people's scripts read them. `None` in a field is *there is none*.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+from attrs import field, frozen
+
+
+@frozen(kw_only=True)
+class StepRecord:
+    """One step. Scores 0..1, times in seconds.
+
+    step is 1-based in the run, step_in_epoch 0-based. `selection_hard` and `selection_soft` are the
+    candidate's means, `None` when its evaluation was stopped early; then `selection_bound` is the most that
+    its gate score could have reached and `selection_asked` how many tasks were asked. `current_score` and
+    `best_score` are gate scores after the step.
+    """
+
+    step: int
+    epoch: int
+    step_in_epoch: int
+    action: str
+    reason: str = ""
+    rollout_hard: float | None = None
+    rollout_soft: float | None = None
+    rollout_n: int = 0
+    rollout_missing: int = 0
+    accumulation_batches: tuple[Mapping[str, Any], ...] = ()
+    n_patches: int = 0
+    n_failure_patches: int = 0
+    n_success_patches: int = 0
+    n_edits_merged: int = 0
+    n_edits_ranked: int = 0
+    edit_budget: int | None = None
+    planned_edit_budget: int | None = None
+    lr_control_mode: str = ""
+    support_counts: tuple[int, ...] = ()
+    edit_apply_summary: Mapping[str, int] = field(factory=dict)
+    model_failures: Mapping[str, int] = field(factory=dict)
+    candidate_hash: str | None = None
+    candidate_skill_len: int | None = None
+    gate_metric: str = ""
+    candidate_gate_score: float | None = None
+    selection_hard: float | None = None
+    selection_soft: float | None = None
+    selection_bound: float | None = None
+    selection_asked: int = 0
+    selection_compared: int = 0
+    selection_missing: int = 0
+    bar: float | None = None
+    current_score: float | None = None
+    best_score: float | None = None
+    best_step: int = 0
+    current_origin: str = ""
+    best_origin: str = ""
+    skill_len: int = 0
+    timing: Mapping[str, float] = field(factory=dict)
+    tokens: Mapping[str, Any] = field(factory=dict)
+    wall_time_s: float = 0.0
+
+    def as_json(self) -> dict[str, Any]:
+        return attrs.asdict(self)
+
+
+@frozen(kw_only=True)
+class EpochRecord:
+    """One epoch at its end. Skips are steps that ended before the gate."""
+
+    epoch: int
+    steps: int
+    accepts: int = 0
+    rejects: int = 0
+    skips: int = 0
+    best_score_at_epoch_end: float | None = None
+    current_score_at_epoch_end: float | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        return attrs.asdict(self)
+
+
+@frozen(kw_only=True)
+class RunSummary:
+    """A run at its end: what `summary.json` holds and `train` returns.
+
+    status       "finished", or why it ended before; `folder` is where the run lies
+    gate         what decided, and whether it was switched off
+    scores       `*_selection_*` on the selection tasks, `*_test_*` on the test tasks; `*_gate_score` are what
+                 the gate compared. "baseline" is the start skill, "final" the last one.
+    notes        what a reader must know to read the numbers right
+    """
+
+    version: str
+    status: str
+    folder: str
+    config: Mapping[str, Any]
+    splits: Mapping[str, int]
+    gate: str
+    use_gate: bool = True
+    baseline_selection_hard: float | None = None
+    baseline_selection_soft: float | None = None
+    baseline_gate_score: float | None = None
+    best_selection_hard: float | None = None
+    best_selection_soft: float | None = None
+    best_gate_score: float | None = None
+    final_selection_hard: float | None = None
+    final_selection_soft: float | None = None
+    final_gate_score: float | None = None
+    best_step: int = 0
+    current_origin: str = ""
+    best_origin: str = ""
+    total_steps: int = 0
+    total_accepts: int = 0
+    total_rejects: int = 0
+    total_undecided: int = 0
+    total_skips: int = 0
+    total_forced: int = 0
+    epoch_stats: tuple[Mapping[str, Any], ...] = ()
+    baseline_test_hard: float | None = None
+    baseline_test_soft: float | None = None
+    baseline_test_n: int = 0
+    test_hard: float | None = None
+    test_soft: float | None = None
+    test_n: int = 0
+    final_test_hard: float | None = None
+    final_test_soft: float | None = None
+    final_test_n: int = 0
+    test_delta_hard: float | None = None
+    final_test_delta_hard: float | None = None
+    intervals: Mapping[str, Any] = field(factory=dict)
+    by_kind: Mapping[str, Any] = field(factory=dict)
+    best_skill_path: str = "best_skill.md"
+    total_wall_time_s: float = 0.0
+    token_summary: Mapping[str, Any] = field(factory=dict)
+    model_failures: Mapping[str, int] = field(factory=dict)
+    missing_outcomes: int = 0
+    notes: tuple[str, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        return attrs.asdict(self)

@@ -1,0 +1,59 @@
+"""How stages ask the optimizer: many calls side by side, and every failure typed and counted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+from skillopt_kernel.errors import ContextTooLong, ModelError, UnusableReply
+
+Item = TypeVar("Item")
+Made = TypeVar("Made")
+
+
+def in_parallel(workers: int, function: Callable[[Item], Made], items: Sequence[Item]) -> list[Made]:
+    """`function` of each item on at most `workers` threads; results in the order of `items`.
+
+    The first exception is raised once all that had begun has ended, so that no call is left behind.
+    """
+    if len(items) <= 1:
+        return [function(item) for item in items]
+    with ThreadPoolExecutor(max_workers=min(workers, len(items)), thread_name_prefix="skillopt-optimizer") as pool:
+        futures = [pool.submit(function, item) for item in items]
+        try:
+            return [future.result() for future in futures]
+        except BaseException:
+            for future in futures:
+                future.cancel()
+            raise
+
+
+def failure_sentence(error: ModelError) -> str:
+    """A typed failure in a sentence that starts with its kind: a bad reply is not a failed call."""
+    if isinstance(error, UnusableReply):
+        return f"unusable_reply: {error}"
+    if isinstance(error, ContextTooLong):
+        return f"context_too_long: {error}"
+    return f"call_failed: {type(error).__name__}: {error}"
+
+
+def payload_problem(reply: Any, key: str) -> str | None:
+    """What is wrong with a reply that must hold a list of objects under `key`; `None`: nothing."""
+    items = reply.get(key)
+    if not isinstance(items, list):
+        return f'the object has no list under "{key}"'
+    if not all(isinstance(item, dict) for item in items):
+        return f'"{key}" must hold objects only'
+    return None
+
+
+def read_items(mode: Any, raw: Sequence[Any]) -> tuple[list[Any], int]:
+    """The readable items of a reply, and how many were not."""
+    items, unreadable = [], 0
+    for one in raw:
+        try:
+            items.append(mode.read_item(one))
+        except ValueError:
+            unreadable += 1
+    return items, unreadable
