@@ -15,7 +15,6 @@ from skillopt_kernel.errors import (
     ContextTooLong,
     EnvironmentFailure,
     ModelError,
-    PermanentError,
     RefusedError,
     SkillOptError,
 )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from functools import partial
+from typing import Any
 
 import attrs
 
@@ -16,8 +17,8 @@ from skillopt_kernel.stages.asking import failure_sentence, in_parallel, payload
 from skillopt_kernel.stages.evidence import items_as_json, schema_text, section, skill_section
 
 
-class Prompts(Protocol):
-    def __call__(self, name: str, /, **values: str) -> str: ...
+Prompts = Callable[..., str]
+"""`prompt(name, **values)`: one of the update mode's prompts with its variables filled."""
 
 
 @hookimpl(trylast=True)
@@ -83,15 +84,14 @@ class Merger:
             if len(patches) <= 1:
                 return patches[0] if patches else []
             groups = [patches[at : at + self.batch_size] for at in range(0, len(patches), self.batch_size)]
-            numbered = list(enumerate(groups))
-            merged = in_parallel(
-                self.workers,
-                lambda pair, level=level: self.merge(pair[1], prompt, level, f"{prompt}-{level}-{pair[0]}"),
-                numbered,
-            )
+            merged = in_parallel(self.workers, partial(self._numbered, prompt, level), list(enumerate(groups)))
             patches = [items for items, _ in merged]
             self.errors += [error for _, error in merged if error]
         raise AssertionError("unreachable: the number of patches falls at every level")
+
+    def _numbered(self, prompt: str, level: int, group: tuple[int, list[list[Any]]]) -> tuple[list[Any], str | None]:
+        number, patches = group
+        return self.merge(patches, prompt, level, f"{prompt}-{level}-{number}")
 
     def pair(self, failures: list[Any], successes: list[Any]) -> list[Any]:
         """Both sides in one last call, failures first; a side alone passes unchanged."""

@@ -1,0 +1,124 @@
+"""The step buffer: what the optimizer is told of the epoch's earlier steps.
+
+An entry tells what was rejected and by how much, what could not be applied and why, and which failures were
+seen. Selection tasks and their trajectories never enter it: only the gate's two numbers do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import attrs
+from attrs import frozen
+
+from skillopt_kernel.interfaces import UpdateMode
+from skillopt_kernel.records import Applied, FailurePattern, GateDecision, Outcome, Proposal
+
+TOLD_STATUSES = ("unmatched", "ambiguous", "protected", "invalid")
+"""What an optimizer can do better next time; no_op and over_budget are no mistakes of an anchor."""
+
+
+@frozen(kw_only=True)
+class MemoryEntry:
+    """One step as the optimizer is told of it; also `trajectory_digest.json`."""
+
+    step: int
+    action: str
+    n_total: int
+    n_fail: int
+    failure_patterns: tuple[dict[str, Any], ...] = ()
+    score_before: float | None = None
+    score_after: float | None = None
+    score_after_at_most: bool = False
+    rejected_edits: tuple[str, ...] = ()
+    not_applied: tuple[dict[str, str], ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        return attrs.asdict(self)
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> MemoryEntry:
+        tuples = ("failure_patterns", "rejected_edits", "not_applied")
+        return cls(**{key: tuple(item) if key in tuples else item for key, item in value.items()})
+
+
+def remember(
+    step: int,
+    mode: UpdateMode,
+    *,
+    outcomes: Sequence[Outcome],
+    proposals: Sequence[Proposal],
+    applied: Applied | None,
+    decision: GateDecision | None,
+    action: str,
+) -> MemoryEntry:
+    """The entry of a step that has just ended, whichever way."""
+    scored = [outcome for outcome in outcomes if outcome.scored]
+    entry = MemoryEntry(
+        step=step,
+        action=action,
+        n_total=len(scored),
+        n_fail=sum(1 for outcome in scored if outcome.hard < 1e-9),
+        failure_patterns=failure_patterns(proposals),
+    )
+    if applied is not None:
+        reports = applied.reports
+        not_applied = tuple(
+            {"edit": mode.describe_item(report.item), "status": report.status, "detail": report.detail}
+            for report in reports
+            if report.status in TOLD_STATUSES
+        )
+        entry = attrs.evolve(entry, not_applied=not_applied)
+        if decision is not None and action == "reject":
+            entry = attrs.evolve(
+                entry,
+                score_before=decision.current_score,
+                score_after=decision.bound if decision.score is None else decision.score,
+                score_after_at_most=decision.score is None,
+                rejected_edits=tuple(mode.describe_item(r.item) for r in reports if r.status == "applied"),
+            )
+    return entry
+
+
+def failure_patterns(proposals: Sequence[Proposal]) -> tuple[dict[str, Any], ...]:
+    """The causes that analysts named, each with the tasks of its own group; equal names are joined."""
+    joined: dict[str, FailurePattern] = {}
+    for proposal in proposals:
+        for one in proposal.failures:
+            earlier = joined.get(one.pattern)
+            if earlier is not None:
+                ids = tuple(dict.fromkeys((*earlier.task_ids, *one.task_ids)))
+                one = attrs.evolve(earlier, count=earlier.count + one.count, task_ids=ids)
+            joined[one.pattern] = one
+    return tuple(
+        {"pattern": one.pattern, "description": one.description, "count": one.count, "task_ids": list(one.task_ids)}
+        for one in joined.values()
+    )
+
+
+def memory_text(entries: Sequence[MemoryEntry]) -> str:
+    """The buffer as the section "What was tried before"; empty when there is nothing to tell."""
+    return "\n\n".join(_entry_text(entry) for entry in entries)
+
+
+def _entry_text(entry: MemoryEntry) -> str:
+    lines = [f"### Step {entry.step}: {entry.action.upper()} ({entry.n_fail} of {entry.n_total} tasks failed)"]
+    for pattern in entry.failure_patterns:
+        text = f"{pattern['pattern']}: {pattern['description']}".removesuffix(": ")
+        lines.append(f"- failure seen: {text} (about {pattern['count']} times)")
+    if entry.rejected_edits:
+        most = "at most " if entry.score_after_at_most else ""
+        lines.append(
+            f"These edits together did not help: the score went from {_number(entry.score_before)} "
+            f"to {most}{_number(entry.score_after)}. Do not propose them again as they were:"
+        )
+        lines += [f"{number}. {text}" for number, text in enumerate(entry.rejected_edits, 1)]
+    if entry.not_applied:
+        lines.append("These edits could not be applied:")
+        lines += [f"- {one['edit']} ({one['status']}: {one['detail']})" for one in entry.not_applied]
+    return "\n".join(lines)
+
+
+def _number(score: float | None) -> str:
+    return "unknown" if score is None else f"{score:.4f}"
