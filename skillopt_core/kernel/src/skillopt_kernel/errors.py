@@ -70,6 +70,10 @@ class CallTimeout(PassingError):
     """No reply within the call's own time limit."""
 
 
+class CallTimeout(PassingError):
+    """No reply within the time that the call was given."""
+
+
 class PermanentError(ModelError, SkillOptError):
     """No later call can succeed: no key, unknown model, not permitted. The message says what to do."""
 

@@ -1,0 +1,89 @@
+"""One limit for each endpoint, shared by every role and thread of a run that uses it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from skillopt_kernel.errors import CallTimeout, Cancelled
+
+_LOOK_AROUND = 0.1
+"""Seconds after which a waiting call looks whether the run was stopped."""
+
+
+class EndpointLimit:
+    """How many calls an endpoint has at once, and until when all of them must wait.
+
+    `limit` `None` means no limit. An endpoint that says "wait" (`Retry-After`) pauses for every caller, not
+    only for the one that was told. The adaptive limit has its place here.
+    """
+
+    def __init__(self, limit: int | None = None) -> None:
+        if limit is not None and limit < 1:
+            raise ValueError(f"an endpoint's limit must be at least 1 call at once, not {limit}")
+        self._limit = limit
+        self._running = 0
+        self._paused_until = 0.0
+        self._changed = threading.Condition()
+
+    @property
+    def running(self) -> int:
+        """Calls that are under way."""
+        return self._running
+
+    @property
+    def paused(self) -> float:
+        """Seconds until the endpoint may be called again; 0 when it may be called now."""
+        return max(0.0, self._paused_until - time.monotonic())
+
+    def pause(self, seconds: float) -> None:
+        """Let no further call begin for `seconds`. A pause is never shortened."""
+        with self._changed:
+            self._paused_until = max(self._paused_until, time.monotonic() + seconds)
+
+    @contextmanager
+    def slot(
+        self, *, not_before: float = 0.0, deadline: float | None = None, cancelled: threading.Event | None = None
+    ) -> Iterator[float]:
+        """Wait for the pause, for `not_before` and for a free place; yields the seconds waited.
+
+        `not_before` and `deadline` are in `time.monotonic()` seconds. Raises `CallTimeout` once the deadline has
+        passed and `Cancelled` once the event is set.
+        """
+        began = time.monotonic()
+        with self._changed:
+            while (wait := self._time_to_wait(not_before, deadline, cancelled)) > 0:
+                self._changed.wait(min(wait, _LOOK_AROUND))
+            self._running += 1
+        try:
+            yield time.monotonic() - began
+        finally:
+            with self._changed:
+                self._running -= 1
+                self._changed.notify()
+
+    def _time_to_wait(self, not_before: float, deadline: float | None, cancelled: threading.Event | None) -> float:
+        now = time.monotonic()
+        if cancelled is not None and cancelled.is_set():
+            raise Cancelled("the run is stopping")
+        if deadline is not None and now >= deadline:
+            raise CallTimeout("the time of the call was over before the endpoint could be asked")
+        wait = max(not_before, self._paused_until) - now
+        if wait <= 0 and self._limit is not None and self._running >= self._limit:
+            wait = _LOOK_AROUND
+        return wait if deadline is None else min(wait, deadline - now)
+
+
+class EndpointLimits:
+    """The limits of one run by endpoint: the same endpoint, the same limit, whichever role asks."""
+
+    def __init__(self, limit: int | None = None) -> None:
+        self._limit = limit
+        self._known: dict[str, EndpointLimit] = {}
+        self._lock = threading.Lock()
+
+    def of(self, endpoint: str) -> EndpointLimit:
+        with self._lock:
+            return self._known.setdefault(endpoint, EndpointLimit(self._limit))
