@@ -1,0 +1,1 @@
+"""Plugins: manifests, discovery, the assembly of one run's plugin manager, and the typed calls of hooks."""
