@@ -1,0 +1,88 @@
+"""Secrets, in two strengths.
+
+*Configured credentials* are known exactly and are replaced in everything before it is used or stored, so that a
+live and a resumed run see the same. *Patterns* (`redact_diagnostics`) guess at unknown ones, and are applied
+only to what people and tools read: logs, error texts, events, reports.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+MARKER = "[redacted]"
+SHORTEST_CREDENTIAL = 6
+"""Shorter values are not replaced: they occur in ordinary text ("none", "test"), which would be destroyed."""
+
+
+class Redactor:
+    """Replaces configured credentials by a marker. `ignored` counts those that are too short to be replaced."""
+
+    def __init__(self, credentials: Iterable[str] = ()) -> None:
+        given = {credential.strip() for credential in credentials} - {""}
+        known = {credential for credential in given if len(credential) >= SHORTEST_CREDENTIAL}
+        self.ignored = len(given) - len(known)
+        # Inside JSON text (a tool call's arguments) a quote or backslash of a credential is escaped.
+        known |= {json.dumps(credential)[1:-1] for credential in known}
+        longest_first = sorted(known, key=lambda credential: (-len(credential), credential))
+        self._pattern = re.compile("|".join(map(re.escape, longest_first))) if known else None
+
+    def redact(self, text: str) -> str:
+        """The text with each credential replaced, the longest first."""
+        return self._pattern.sub(MARKER, text) if self._pattern else text
+
+    def redact_value(self, value: Any) -> Any:
+        """The same for every text in a JSON value, keys included."""
+        return map_texts(value, self.redact) if self._pattern else value
+
+    def diagnostics(self, text: str) -> str:
+        """For logs, error texts and events: credentials, and what looks like one."""
+        return redact_diagnostics(self.redact(text))
+
+    def clip(self, text: str, length: int) -> str:
+        """At most `length` characters of the redacted text, never ending inside a marker.
+
+        Redacted first: of a credential that is cut in half, the half would stay.
+        """
+        redacted = self.redact(text)
+        if len(redacted) <= length:
+            return redacted
+        start = redacted.rfind(MARKER, max(0, length - len(MARKER) + 1), length + len(MARKER) - 1)
+        return redacted[: start if 0 <= start < length else length]
+
+
+def map_texts(value: Any, change: Any) -> Any:
+    """A JSON value with `change` applied to every text in it, keys included."""
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, Mapping):
+        return {map_texts(key, change): map_texts(item, change) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [map_texts(item, change) for item in value]
+    return value
+
+
+_NAMED_SECRET = re.compile(
+    r"""(?ix)
+    \b( (?:proxy-)?authorization | (?:x-|openai-|azure-)?api[-_]?key | [\w-]*(?:access|auth)[-_]token | client[-_]secret | password )
+    ( ["']? \s* [:=] \s* ["']? )
+    (?: (bearer|basic|token) \s+ )?
+    [^\s"',;&}]+
+    """
+)
+_BEARER = re.compile(r"(?i)\b(bearer)\s+[A-Za-z0-9._~+/=-]{6,}")
+_PROVIDER_KEY = re.compile(r"\b(?:sk|pk|ghp|gho|xoxb|xoxp)[-_][A-Za-z0-9_-]{12,}")
+_LOGIN_IN_ADDRESS = re.compile(r"(?i)\b([a-z][a-z0-9+.-]*://)[^\s/@:]*:[^\s/@]+@")
+
+
+def redact_diagnostics(text: str) -> str:
+    """An error text without what looks like a credential: Authorization headers, key=value pairs, provider keys.
+
+    For what people read. Code that looks for marks of an error reads the raw text in memory.
+    """
+    text = _NAMED_SECRET.sub(lambda found: f"{found[1]}{found[2]}{MARKER}", text)
+    text = _BEARER.sub(lambda found: f"{found[1]} {MARKER}", text)
+    text = _PROVIDER_KEY.sub(MARKER, text)
+    return _LOGIN_IN_ADDRESS.sub(lambda found: f"{found[1]}{MARKER}@", text)
