@@ -1,0 +1,278 @@
+"""Splits and batches: ratios, names, the checks on ids and sizes, and which tasks an epoch asks in which order.
+
+All but `write_splits` are pure functions of their arguments; randomness comes from seeds alone, through Python's Mersenne
+Twister, so that the same numbers give the same split and the same batches on every machine.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from random import Random
+from typing import Any, TypeVar
+
+from attrs import frozen
+
+from skillopt_kernel.errors import DataError
+from skillopt_kernel.records import Splits, Task
+
+Item = TypeVar("Item")
+
+PARTS = ("train", "selection", "test")
+FOLDERS = {"train": "train", "selection": "val", "test": "test"}
+"""Part of a split -> the folder that holds it."""
+
+ALIASES = {
+    "train": "train",
+    "selection": "selection",
+    "val": "selection",
+    "valid_seen": "selection",
+    "test": "test",
+    "valid_unseen": "test",
+}
+"""Every name that a split is known by -> its part."""
+
+MOST_IDS_NAMED = 20
+
+
+# Names ---------------------------------------------------------------------------------------------------
+
+
+def part_named(name: str) -> str:
+    """The part ("train", "selection" or "test") that `name` means. Raises `DataError` for an unknown one."""
+    part = ALIASES.get(name.strip().lower())
+    if part is None:
+        raise DataError(f"there is no split {name!r}; the known names are {', '.join(ALIASES)}.")
+    return part
+
+
+def tasks_of(splits: Splits, name: str) -> tuple[Task, ...]:
+    """The tasks of the split that `name` means, in file order. Raises `DataError` for an unknown name."""
+    tasks: tuple[Task, ...] = getattr(splits, part_named(name))
+    return tasks
+
+
+# Ratios --------------------------------------------------------------------------------------------------
+
+
+def parse_split_ratio(text: str) -> tuple[int, int, int]:
+    """Read `train:selection:test` ("2:1:7") or `train:selection` ("8:2": no test, third part 0).
+
+    Raises `DataError` for anything but two or three positive integers.
+    """
+    parts = [part.strip() for part in text.split(":")]
+    if len(parts) not in (2, 3) or not all(part.isascii() and part.isdigit() and int(part) > 0 for part in parts):
+        raise DataError(
+            f"env.split_ratio is {text!r}, which is no ratio: give train:selection:test as positive whole numbers, "
+            f"as in '2:1:7', or train:selection, as in '8:2', for no test."
+        )
+    train, selection, *test = (int(part) for part in parts)
+    return train, selection, test[0] if test else 0
+
+
+def split_counts(total: int, ratio: Sequence[int]) -> tuple[int, ...]:
+    """How many of `total` items each part gets, by the method of the largest remainder (Hamilton's).
+
+    Each part gets the floor of its exact share; what is left goes one each to the largest fractional part, ties
+    to the larger weight, then to the earlier part. A weight of 0 gets nothing.
+    """
+    weights = sum(ratio)
+    counts = [total * weight // weights for weight in ratio]
+    by_fraction = sorted(range(len(ratio)), key=lambda part: (-(total * ratio[part] % weights), -ratio[part], part))
+    for part in by_fraction[: total - sum(counts)]:
+        counts[part] += 1
+    return tuple(counts)
+
+
+def minimum_size(ratio: Sequence[int]) -> int:
+    """The smallest number of items from which on no part of `ratio` with a weight is empty."""
+
+    def fills(total: int) -> bool:
+        return all(count > 0 for count, weight in zip(split_counts(total, ratio), ratio, strict=True) if weight)
+
+    # Every exact share is at least 1 from here on; below, the largest remainder may still fill each part.
+    size = -(-sum(ratio) // min(weight for weight in ratio if weight))
+    while size > 1 and fills(size - 1):
+        size -= 1
+    return size
+
+
+def split_by_ratio(items: Sequence[Item], ratio: tuple[int, int, int], seed: int) -> dict[str, list[Item]]:
+    """Shuffle a copy of `items` with `Random(seed)` and cut it into train, selection and test, in this order.
+
+    Raises `DataError` when a part that the ratio asks for would be empty.
+    """
+    counts = split_counts(len(items), ratio)
+    if any(count == 0 for count, weight in zip(counts, ratio, strict=True) if weight):
+        shares = ", ".join(f"{count} {part}" for count, part in zip(counts, PARTS, strict=True))
+        written = ":".join(str(weight) for weight in ratio if weight)
+        raise DataError(
+            f"{len(items)} items are too few to split {written} ({shares}): no part may be empty. Give at least "
+            f"{minimum_size(ratio)} items, or another env.split_ratio."
+        )
+    shuffled = list(items)
+    Random(seed).shuffle(shuffled)
+    train, selection, _ = counts
+    return {
+        "train": shuffled[:train],
+        "selection": shuffled[train : train + selection],
+        "test": shuffled[train + selection :],
+    }
+
+
+# Checks --------------------------------------------------------------------------------------------------
+
+
+def check_splits(splits: Splits, where: str = "the data") -> None:
+    """Refuse an id that stands twice in a split or in two splits, and an empty train or selection split.
+
+    Raises one `DataError` that names all offending ids for each split and pair of splits. Nothing is dropped:
+    which of two equal rows is meant only the owner of the data can say.
+    """
+    ids = {part: [task.id for task in tasks_of(splits, part)] for part in PARTS}
+    problems = []
+    for part in PARTS:
+        twice = _repeated(ids[part])
+        if twice:
+            problems.append(f"the {part} split holds {_count(twice)} more than once: {_named(twice)}")
+    for index, first in enumerate(PARTS):
+        for second in PARTS[index + 1 :]:
+            others = set(ids[second])
+            shared = list(dict.fromkeys(one for one in ids[first] if one in others))
+            if shared:
+                problems.append(f"{_count(shared)} in both {first} and {second}: {_named(shared)}")
+    if problems:
+        raise DataError(
+            f"{where} cannot be used: {'; '.join(problems)}. Each id may stand once in all splits: remove or rename "
+            f"the repeated rows."
+        )
+    for part in ("train", "selection"):
+        if not ids[part]:
+            raise DataError(
+                f"the {part} split of {where} is empty; training needs at least one task in train and in selection."
+            )
+
+
+def limited(splits: Splits, limit: int) -> Splits:
+    """Each split cut to its first `limit` tasks; 0 keeps all."""
+    if limit <= 0:
+        return splits
+    return Splits(*(tasks_of(splits, part)[:limit] for part in PARTS))
+
+
+def check_train_size(configured: int, found: int) -> None:
+    """Raise `DataError` when `train.train_size` is given (not 0) and is not the number of training tasks."""
+    if configured and configured != found:
+        raise DataError(
+            f"train.train_size is {configured}, but the train split holds {found} tasks. Set train.train_size to "
+            f"{found}, or to 0 to take whatever the data holds."
+        )
+
+
+def _repeated(ids: Iterable[str]) -> list[str]:
+    return [one for one, times in Counter(ids).items() if times > 1]
+
+
+def _count(ids: Sequence[str]) -> str:
+    return "1 id" if len(ids) == 1 else f"{len(ids)} ids"
+
+
+def _named(ids: Sequence[str]) -> str:
+    more = len(ids) - MOST_IDS_NAMED
+    return ", ".join(repr(one) for one in ids[:MOST_IDS_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+# A split written out -------------------------------------------------------------------------------------
+
+
+def write_splits(
+    folder: Path,
+    parts: Mapping[str, Sequence[Mapping[str, Any]]],
+    *,
+    source: str,
+    ratio: str,
+    seed: int,
+) -> bool:
+    """Write `<folder>/<part>/items.json` and, last, `split_manifest.json`; say whether anything had changed.
+
+    `parts` maps "train", "selection" and "test" to raw items. Files are UTF-8, each replaced as a whole, and a
+    file that already holds the same bytes is left alone. The manifest, written last, says that the split is
+    complete: `{source_data_path, split_mode, split_ratio, split_seed, counts}`.
+    """
+    from skillopt_kernel.store.files import write_text
+
+    counts = {FOLDERS[part]: len(parts.get(part, ())) for part in PARTS}
+    manifest = {
+        "source_data_path": source,
+        "split_mode": "ratio",
+        "split_ratio": ratio,
+        "split_seed": seed,
+        "counts": counts,
+    }
+    documents: dict[str, Any] = {f"{FOLDERS[part]}/items.json": list(parts.get(part, ())) for part in PARTS}
+    documents["split_manifest.json"] = manifest
+    changed = False
+    for name, content in documents.items():
+        text = json.dumps(content, ensure_ascii=False, indent=2) + "\n"
+        path = folder / name
+        if not path.is_file() or path.read_bytes() != text.encode("utf-8"):
+            write_text(path, text)
+            changed = True
+    return changed
+
+
+# Batches -------------------------------------------------------------------------------------------------
+
+
+@frozen
+class Batch:
+    """One training batch: the seed of its minibatches, and its tasks as indices into the train split."""
+
+    seed: int
+    indices: tuple[int, ...]
+
+
+def steps_per_epoch(train_size: int, batch_size: int, accumulation: int = 1) -> int:
+    """`ceil(train_size / (batch_size * accumulation))`: steps that ask every training task once."""
+    return -(-train_size // (batch_size * accumulation))
+
+
+def epoch_batches(size: int, batch_size: int, accumulation: int, epoch: int, seed: int) -> tuple[Batch, ...]:
+    """The batches of one epoch (1-based) over `size` tasks: `steps_per_epoch * accumulation` of them, in order.
+
+    The tasks are shuffled with `Random(seed + 1000 * epoch)` and cut into consecutive batches, the last of which
+    may be short; batch b, from 0, has the seed `seed + 1000 * epoch + b + 1`. A batch that would be empty (small
+    data with accumulation) gets the first `batch_size` of all tasks, shuffled anew with its own seed. So the
+    sampling is without replacement within an epoch, but for these refills.
+    """
+    base = seed + 1000 * epoch
+    order = list(range(size))
+    Random(base).shuffle(order)
+    batches = []
+    for number in range(steps_per_epoch(size, batch_size, accumulation) * accumulation):
+        indices = order[number * batch_size : (number + 1) * batch_size]
+        batch_seed = base + number + 1
+        if not indices:
+            indices = list(range(size))
+            Random(batch_seed).shuffle(indices)
+            indices = indices[:batch_size]
+        batches.append(Batch(batch_seed, tuple(indices)))
+    return tuple(batches)
+
+
+def sample_tasks(tasks: Sequence[Item], count: int, seed: int) -> tuple[Item, ...]:
+    """`count` of `tasks` without replacement (all, when there are fewer), shuffled with `Random(seed)`."""
+    shuffled = list(tasks)
+    Random(seed).shuffle(shuffled)
+    return tuple(shuffled[:count])
+
+
+def minibatches(items: Sequence[Item], size: int, seed: int) -> tuple[tuple[Item, ...], ...]:
+    """Shuffle with `Random(seed)` and cut into groups of `size`, the last of which may be short.
+
+    Failures of a batch are grouped with the batch's seed, its successes with that seed plus 1.
+    """
+    shuffled = sample_tasks(items, len(items), seed)
+    return tuple(shuffled[start : start + size] for start in range(0, len(shuffled), size))

@@ -1,0 +1,222 @@
+"""Intervals, and the e-process that says whether a win is more than luck. Standard library only.
+
+The task is the unit: average repeated samples of one task before anything here sees them. Confidence is a
+probability such as 0.95; every resampling is seeded, so that a report can be made again.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from random import Random
+
+from attrs import frozen
+
+BETS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
+"""The shares of its capital that each bettor of an `EProcess` stakes on "better"."""
+
+
+@frozen
+class Interval:
+    """An estimate with its interval, and over how many tasks."""
+
+    estimate: float
+    low: float
+    high: float
+    count: int
+
+
+# Intervals -----------------------------------------------------------------------------------------------
+
+
+def wilson_interval(successes: int, count: int, confidence: float = 0.95) -> Interval | None:
+    """The score interval of a proportion, `None` for no trials.
+
+    Wilson, "Probable inference, the law of succession, and statistical inference", JASA 22 (1927): the p with
+    |successes/count - p| <= z sqrt(p (1 - p) / count). Raises `ValueError` for impossible counts.
+    """
+    _check_confidence(confidence)
+    if not 0 <= successes <= count:
+        raise ValueError(f"{successes} successes of {count} is impossible")
+    if count == 0:
+        return None
+    from statistics import NormalDist
+
+    share = successes / count
+    z_squared = NormalDist().inv_cdf((1 + confidence) / 2) ** 2
+    centre = (share + z_squared / (2 * count)) / (1 + z_squared / count)
+    spread = math.sqrt(z_squared * (share * (1 - share) + z_squared / (4 * count)) / count) / (1 + z_squared / count)
+    low = 0.0 if successes == 0 else max(0.0, centre - spread)
+    high = 1.0 if successes == count else min(1.0, centre + spread)
+    return Interval(share, low, high, count)
+
+
+def bootstrap_interval(
+    values: Sequence[float], *, seed: int = 0, confidence: float = 0.95, resamples: int = 2000
+) -> Interval | None:
+    """The percentile bootstrap interval of a mean: `values` holds one number a task.
+
+    Efron and Tibshirani, "An Introduction to the Bootstrap" (1993), chapter 13. `None` for fewer than two
+    tasks, of which no spread can be seen.
+    """
+    _check_confidence(confidence)
+    count = len(values)
+    if count < 2:
+        return None
+    generator = Random(seed)
+    means = sorted(math.fsum(generator.choices(values, k=count)) / count for _ in range(resamples))
+    tail = (1 - confidence) / 2
+    return Interval(math.fsum(values) / count, _quantile(means, tail), _quantile(means, 1 - tail), count)
+
+
+def paired_differences(first: Mapping[str, float], second: Mapping[str, float]) -> list[float]:
+    """`second - first` for each task that both have, in the order of `first`."""
+    return [second[task] - value for task, value in first.items() if task in second]
+
+
+def paired_bootstrap(
+    first: Mapping[str, float],
+    second: Mapping[str, float],
+    *,
+    seed: int = 0,
+    confidence: float = 0.95,
+    resamples: int = 2000,
+) -> Interval | None:
+    """The percentile bootstrap of the mean difference `second - first`, resampling the tasks that both have.
+
+    Each mapping holds one number a task, by task id. Pairing takes the difficulty of the tasks out of the
+    comparison: Miller, "Adding error bars to evals", arXiv 2411.00640. `None` for fewer than two tasks.
+    """
+    differences = paired_differences(first, second)
+    return bootstrap_interval(differences, seed=seed, confidence=confidence, resamples=resamples)
+
+
+def betting_interval(values: Sequence[float], confidence: float = 0.95) -> Interval | None:
+    """A confidence interval of the mean of numbers in 0..1 that holds at every length of the sequence.
+
+    The hedged capital process of Waudby-Smith and Ramdas, "Estimating means of bounded random variables by
+    betting", JRSS B (2024), section 4: for each possible mean m one bettor stakes on "above m", one on "below
+    m", each with half the capital, and m is refused once a bettor has multiplied its own by 2/alpha. Stakes follow
+    the variance seen so far. `values` come in the order in which they were drawn, the tasks being a random
+    sample; `None` without values. Raises `ValueError` for a value outside 0..1.
+    """
+    _check_confidence(confidence)
+    if not values:
+        return None
+    if not all(0.0 <= value <= 1.0 for value in values):
+        raise ValueError("betting_interval needs values from 0 to 1")
+    bar = math.log(2 / (1 - confidence))
+    stakes = _predictable_stakes(values, 1 - confidence)
+    mirrored = [1.0 - value for value in values]
+    low = _lowest_kept(lambda mean: _best_log_capital(values, stakes, mean) < bar)
+    high = 1.0 - _lowest_kept(lambda mean: _best_log_capital(mirrored, stakes, mean) < bar)
+    return Interval(math.fsum(values) / len(values), low, high, len(values))
+
+
+def _predictable_stakes(values: Sequence[float], alpha: float) -> list[float]:
+    """Stakes known before each value: sqrt(2 log(2/alpha) / (variance so far * t log(1 + t))), eq. 26 there."""
+    stakes = []
+    total, squares = 0.5, 0.25
+    for number, value in enumerate(values, start=1):
+        stakes.append(math.sqrt(2 * math.log(2 / alpha) / (squares / number * number * math.log1p(number))))
+        total += value
+        squares += (value - total / (number + 1)) ** 2
+    return stakes
+
+
+def _best_log_capital(values: Sequence[float], stakes: Sequence[float], mean: float) -> float:
+    """The highest logarithm of capital ever, of a bettor on "above `mean`" that risks at most half of it."""
+    capital = best = 0.0
+    for value, stake in zip(values, stakes, strict=True):
+        capital += math.log1p(min(stake, 0.5 / mean if mean > 0 else stake) * (value - mean))
+        best = max(best, capital)
+    return best
+
+
+def _lowest_kept(keeps: Callable[[float], bool]) -> float:
+    """The lowest mean in 0..1 that is kept, by bisection: a bettor on "above" earns less the higher the mean."""
+    low, high = 0.0, 1.0
+    if keeps(low):
+        return low
+    while high - low > 1e-9:
+        middle = (low + high) / 2
+        if keeps(middle):
+            high = middle
+        else:
+            low = middle
+    return low
+
+
+def _quantile(ordered: Sequence[float], share: float) -> float:
+    """The quantile between the two nearest order statistics, by linear interpolation."""
+    place = share * (len(ordered) - 1)
+    below = math.floor(place)
+    above = min(below + 1, len(ordered) - 1)
+    return ordered[below] + (ordered[above] - ordered[below]) * (place - below)
+
+
+def _check_confidence(confidence: float) -> None:
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence must lie between 0 and 1, not {confidence!r}")
+
+
+# The e-process -------------------------------------------------------------------------------------------
+
+
+class EProcess:
+    """Evidence against "no task got better", as capital that could not be expected to grow if that were so.
+
+    E = mean over k of prod over pairs (1 + lambda_k d), with lambda_k in `BETS` and d = candidate minus current
+    of one pair of fresh samples, in -1..1. Where every d has mean at most 0 given the past, each product is a
+    non-negative supermartingale, so is their mean, and P(E ever >= 1/alpha) <= alpha (Ville 1939), however often
+    one looks. See Ramdas, Grünwald, Vovk and Shafer, "Game-theoretic statistics and safe anytime-valid
+    inference", Statistical Science (2023); for paired comparison of agents PACE, arXiv 2606.08106.
+    """
+
+    def __init__(self, differences: Iterable[float] = ()) -> None:
+        self._logs = [0.0] * len(BETS)
+        self.count = 0
+        for difference in differences:
+            self.update(difference)
+
+    def update(self, difference: float) -> float:
+        """Take in one pair's difference and return the new value. Raises `ValueError` outside -1..1."""
+        if not -1.0 <= difference <= 1.0:
+            raise ValueError(f"a difference of scores lies in -1..1, not {difference!r}")
+        self._logs = [log + math.log1p(bet * difference) for log, bet in zip(self._logs, BETS, strict=True)]
+        self.count += 1
+        return self.value
+
+    @property
+    def value(self) -> float:
+        """E now; 1.0 before the first pair, `inf` beyond the largest float."""
+        return _mean_of_exponentials(self._logs)
+
+    def reached(self, alpha: float) -> bool:
+        """Whether E is at least 1/alpha: the null is refused at level `alpha`."""
+        if not 0 < alpha < 1:
+            raise ValueError(f"alpha must lie between 0 and 1, not {alpha!r}")
+        return self.value >= 1 / alpha
+
+    def best_reachable(self, remaining: int) -> float:
+        """E after `remaining` further pairs if every one of them were a full win (d = 1)."""
+        return _mean_of_exponentials(
+            [log + remaining * math.log1p(bet) for log, bet in zip(self._logs, BETS, strict=True)]
+        )
+
+
+def margin_difference(difference: float, margin: float) -> float:
+    """`(d + margin) / (1 + margin)`: in an `EProcess` it tests the null "mean difference <= -margin"."""
+    if not 0 < margin < 1:
+        raise ValueError(f"the margin must lie between 0 and 1, not {margin!r}")
+    return (difference + margin) / (1 + margin)
+
+
+def _mean_of_exponentials(logs: Sequence[float]) -> float:
+    """The mean of exp(log) over `logs`, scaled so that only a mean beyond the largest float is `inf`."""
+    largest = max(logs)
+    scaled = math.fsum(math.exp(log - largest) for log in logs) / len(logs)
+    try:
+        return scaled * math.exp(largest)
+    except OverflowError:
+        return math.inf
