@@ -107,6 +107,15 @@ def load_manifest(kind: str, name: str, where: str = "") -> Manifest:
     return check_manifest(manifest, plugin, where)
 
 
+def read_manifest(plugin: Installed, where: str = "") -> Manifest:
+    """The manifest of a plugin that a listing found. Raises `PluginBroken` or `PluginApiMismatch`."""
+    try:
+        manifest = load_object(plugin.value)
+    except ObjectNotFound as error:
+        raise PluginBroken(plugin.kind, plugin.name, plugin.owner, _import_failure(error), where) from error
+    return check_manifest(manifest, plugin, where)
+
+
 def check_manifest(manifest: object, plugin: Installed, where: str = "") -> Manifest:
     """What an entry point named, if it is a manifest this kernel can use and that names itself as its entry does."""
     kind, name, owner = plugin.kind, plugin.name, plugin.owner
@@ -171,13 +180,17 @@ def owner_of(kind: str, name: str) -> str:
     return next((plugin.owner for plugin in installed(kind) if plugin.name == name), "")
 
 
-def _load_part(manifest: Manifest, path: str, where: str) -> Any:
+def load_part(manifest: Manifest, path: str, where: str = "") -> Any:
+    """What an import string of the manifest names. Raises `PluginBroken`."""
     try:
         return load_object(path)
     except ObjectNotFound as error:
         owner = owner_of(manifest.kind, manifest.name)
-        cause = error.__cause__ if isinstance(error.__cause__, ModuleNotFoundError) else str(error).rstrip(".")
-        raise PluginBroken(manifest.kind, manifest.name, owner, cause, where) from error
+        raise PluginBroken(manifest.kind, manifest.name, owner, _import_failure(error), where) from error
+
+
+def _import_failure(error: ObjectNotFound) -> BaseException | str:
+    return error.__cause__ if isinstance(error.__cause__, ModuleNotFoundError) else str(error).rstrip(".")
 
 
 def settings_class(manifest: Manifest, where: str = "") -> type[Any] | None:
@@ -186,7 +199,7 @@ def settings_class(manifest: Manifest, where: str = "") -> type[Any] | None:
         return None
     import attrs
 
-    found = _load_part(manifest, manifest.settings, where)
+    found = load_part(manifest, manifest.settings, where)
     if not (isinstance(found, type) and attrs.has(found)):
         owner = owner_of(manifest.kind, manifest.name)
         raise PluginBroken(manifest.kind, manifest.name, owner, f"{manifest.settings} is not an attrs class", where)
@@ -203,7 +216,7 @@ def make_driver(kind: str, name: str, settings: Any, context: DriverContext, whe
     import attrs
 
     manifest = load_manifest(kind, name, where)
-    factory = _load_part(manifest, manifest.factory, where)
+    factory = load_part(manifest, manifest.factory, where)
     if settings is None and (settings_type := settings_class(manifest, where)) is not None:
         settings = settings_type()
     if context.driver is None:
