@@ -1,7 +1,7 @@
 """Splits and batches: ratios, names, the checks on ids and sizes, and which tasks an epoch asks in which order.
 
-All but `write_splits` are pure functions of their arguments; randomness comes from seeds alone, through Python's Mersenne
-Twister, so that the same numbers give the same split and the same batches on every machine.
+All but `write_splits` are pure functions of their arguments; randomness comes from seeds alone, through Python's
+Mersenne Twister, so that the same numbers give the same split and the same batches on every machine.
 """
 
 from __future__ import annotations

@@ -12,8 +12,8 @@ from random import Random
 
 from attrs import frozen
 
-BETS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
-"""The shares of its capital that each bettor of an `EProcess` stakes on "better"."""
+BETS = tuple(step / 20 for step in range(1, 20))
+"""0.05, 0.10, ..., 0.95: the share of its capital that each bettor of an `EProcess` stakes on "better"."""
 
 
 @frozen
