@@ -23,6 +23,10 @@ from skillopt_kernel.errors import RunDirectoryError
 FILE_MODE = 0o600
 FOLDER_MODE = 0o700
 
+# Made once: `json.dumps` would make one a call, which costs more than encoding a line.
+_COMPACT = tuple(json.JSONEncoder(ensure_ascii=escape, allow_nan=False) for escape in (False, True))
+_INDENTED = tuple(json.JSONEncoder(ensure_ascii=escape, allow_nan=False, indent=2) for escape in (False, True))
+
 _CURES = {
     errno.ENOSPC: "the disk is full; free some space",
     errno.EDQUOT: "your disk quota is used up; free some space",
@@ -84,7 +88,7 @@ def write_text(path: Path, text: str) -> None:
 
 def write_json(path: Path, value: Any) -> None:
     """As `write_bytes`, indented. Raises `ValueError` for NaN and infinities, `TypeError` for other objects."""
-    write_bytes(path, _utf8(value, indent=2) + b"\n")
+    write_bytes(path, _utf8(value, _INDENTED))
 
 
 def write_json_lines(path: Path, values: Iterable[Any]) -> None:
@@ -94,7 +98,7 @@ def write_json_lines(path: Path, values: Iterable[Any]) -> None:
 
 def json_line(value: Any) -> bytes:
     """One line of compact JSON in UTF-8, newline included. Errors as `write_json`."""
-    return _utf8(value, indent=None) + b"\n"
+    return _utf8(value, _COMPACT)
 
 
 def json_list(lines: Iterable[bytes]) -> bytes:
@@ -102,13 +106,13 @@ def json_list(lines: Iterable[bytes]) -> bytes:
     return b"[\n" + b",\n".join(line.rstrip(b"\n") for line in lines) + b"\n]\n"
 
 
-def _utf8(value: Any, indent: int | None) -> bytes:
-    text = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=indent)
+def _utf8(value: Any, encoders: tuple[json.JSONEncoder, ...]) -> bytes:
+    readable, ascii_only = encoders
     try:
-        return text.encode("utf-8")
+        return f"{readable.encode(value)}\n".encode()
     except UnicodeEncodeError:
         # Half a surrogate pair in a model's reply: JSON can express it as an escape, and it reads back the same.
-        return json.dumps(value, allow_nan=False, indent=indent).encode("ascii")
+        return f"{ascii_only.encode(value)}\n".encode()
 
 
 def _replace(source: Path, target: Path) -> None:
@@ -150,8 +154,8 @@ def read_json(path: Path) -> Any:
         return json.loads(text)
     except json.JSONDecodeError as error:
         raise RunDirectoryError(
-            f"{path}:{error.lineno}: this is not valid JSON ({error.msg}). The file was changed or damaged from outside; "
-            f"restore it, or start again with --fresh."
+            f"{path}:{error.lineno}: this is not valid JSON ({error.msg}). The file was changed or damaged "
+            f"from outside; restore it, or start again with --fresh."
         ) from error
     except (ValueError, RecursionError) as error:
         raise RunDirectoryError(f"{path}: this JSON cannot be read ({error}).") from error

@@ -61,7 +61,7 @@ class Journal:
 
 def complete_size(path: Path) -> int:
     """Bytes up to and including the last newline, found from the end of the file."""
-    with open(path, "rb") as handle:
+    with path.open("rb") as handle:
         end = handle.seek(0, os.SEEK_END)
         while end > 0:
             start = max(0, end - _BLOCK)
@@ -79,7 +79,7 @@ def read_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     A damaged line is passed over with a warning that names file and line.
     """
     try:
-        handle = open(path, "rb")  # noqa: SIM115 - closed below, once the iteration ends
+        handle = path.open("rb")  # noqa: SIM115 - closed below, once the iteration ends
     except FileNotFoundError:
         return
     except OSError as error:
@@ -100,7 +100,7 @@ def read_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 def last_lines(path: Path, count: int) -> list[dict[str, Any]]:
     """The last `count` complete, undamaged lines in their order, without reading the whole of a long file."""
     try:
-        handle = open(path, "rb")  # noqa: SIM115 - closed below
+        handle = path.open("rb")  # noqa: SIM115 - closed below
     except OSError:
         return []
     with handle:

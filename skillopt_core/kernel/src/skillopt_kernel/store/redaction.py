@@ -29,6 +29,11 @@ class Redactor:
         longest_first = sorted(known, key=lambda credential: (-len(credential), credential))
         self._pattern = re.compile("|".join(map(re.escape, longest_first))) if known else None
 
+    @property
+    def active(self) -> bool:
+        """Whether there is anything to replace."""
+        return self._pattern is not None
+
     def redact(self, text: str) -> str:
         """The text with each credential replaced, the longest first."""
         return self._pattern.sub(MARKER, text) if self._pattern else text
@@ -66,7 +71,8 @@ def map_texts(value: Any, change: Any) -> Any:
 
 _NAMED_SECRET = re.compile(
     r"""(?ix)
-    \b( (?:proxy-)?authorization | (?:x-|openai-|azure-)?api[-_]?key | [\w-]*(?:access|auth)[-_]token | client[-_]secret | password )
+    \b( (?:proxy-)?authorization | (?:x-|openai-|azure-)?api[-_]?key | (?:access|auth)[-_]token | client[-_]secret
+       | password )
     ( ["']? \s* [:=] \s* ["']? )
     (?: (bearer|basic|token) \s+ )?
     [^\s"',;&}]+
