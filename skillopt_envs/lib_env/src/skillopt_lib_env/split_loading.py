@@ -1,0 +1,154 @@
+"""The tasks of a benchmark from files: a folder that is split already, or one file split by a ratio."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from skillopt_kernel.errors import DataError
+from skillopt_kernel.records import Splits, Task
+from skillopt_kernel.splits import (
+    FOLDERS,
+    PARTS,
+    check_splits,
+    limited,
+    parse_split_ratio,
+    split_by_ratio,
+    write_splits,
+)
+
+from skillopt_lib_env.data_files import Item, data_file_in, read_items
+
+ToTask = Callable[[Item], Task | None]
+"""Makes a task of a raw item; `None` leaves the item out; raises `item.problem(sentence)` for a bad one."""
+
+
+class SplitSettings(Protocol):
+    """What of the section `env` says where tasks come from; the kernel's settings of the section have it all."""
+
+    @property
+    def split_mode(self) -> str: ...
+    @property
+    def split_ratio(self) -> str: ...
+    @property
+    def split_seed(self) -> int: ...
+    @property
+    def split_dir(self) -> Path | None: ...
+    @property
+    def data_path(self) -> Path | None: ...
+    @property
+    def split_output_dir(self) -> Path | None: ...
+    @property
+    def limit(self) -> int: ...
+
+
+def load_splits(
+    settings: SplitSettings,
+    to_task: ToTask,
+    *,
+    name: str,
+    folder: Path | None = None,
+    cure: str = "",
+    read: Callable[[Path], Sequence[Item]] = read_items,
+) -> Splits:
+    """The checked splits that `settings` ask for, each cut to its first `limit` tasks.
+
+    name    of the environment, for the folder of a written split
+    folder  the run's folder: a split by ratio is written to `split_output_dir`, else below `folder`, else nowhere
+    cure    how data for this environment is made, added to the errors about data that is missing
+    read    reads one data file
+
+    Raises `DataError` for data that is missing, malformed, overlapping, too small or filtered out.
+    """
+    if settings.split_mode == "split_dir":
+        loaded = _from_folder(settings.split_dir, to_task, cure, read)
+        where = str(settings.split_dir)
+    elif settings.split_mode == "ratio":
+        loaded = _from_ratio(settings, to_task, name, folder, cure, read)
+        where = str(settings.data_path)
+    else:
+        raise DataError(f"env.split_mode is {settings.split_mode!r}; it must be 'split_dir' or 'ratio'.")
+    check_splits(loaded, where)
+    return limited(loaded, settings.limit)
+
+
+def _from_folder(root: Path | None, to_task: ToTask, cure: str, read: Callable[[Path], Sequence[Item]]) -> Splits:
+    if root is None:
+        raise _missing("env.split_mode is 'split_dir', but env.split_dir names no folder", cure)
+    if not root.is_dir():
+        raise _missing(f"env.split_dir: there is no folder {root}", cure)
+    absent = [folder for folder in FOLDERS.values() if not (root / folder).is_dir()]
+    if absent:
+        folders = " and no ".join(f"'{folder}'" for folder in absent)
+        raise _missing(f"env.split_dir: {root} holds no {folders}; it needs the folders train, val and test", cure)
+    parts = {}
+    for part in PARTS:
+        path = data_file_in(root / FOLDERS[part])
+        # A test split may be empty; an empty file cannot be told from one that was cut off, an empty list can.
+        parts[part] = _tasks(read(path), to_task, path, part)
+    return Splits(**parts)
+
+
+def _from_ratio(
+    settings: SplitSettings,
+    to_task: ToTask,
+    name: str,
+    folder: Path | None,
+    cure: str,
+    read: Callable[[Path], Sequence[Item]],
+) -> Splits:
+    ratio = parse_split_ratio(settings.split_ratio)
+    path = _raw_file(settings.data_path, cure)
+    items = read(path)
+    kept = [(item, task) for item in items if (task := to_task(item)) is not None]
+    _refuse_nothing(len(items), len(kept), path, "data")
+    cut = split_by_ratio(kept, ratio, settings.split_seed)
+    written = "-".join(str(weight) for weight in ratio if weight)
+    target = settings.split_output_dir
+    if target is None and folder is not None:
+        target = folder / "_generated_splits" / f"{name}_{written}_seed{settings.split_seed}"
+    if target is not None:
+        write_splits(
+            target,
+            {part: [item.fields for item, _ in cut[part]] for part in PARTS},
+            source=str(settings.data_path),
+            ratio=settings.split_ratio,
+            seed=settings.split_seed,
+        )
+    return Splits(*(tuple(task for _, task in cut[part]) for part in PARTS))
+
+
+def _raw_file(path: Path | None, cure: str) -> Path:
+    if path is None:
+        raise _missing("env.split_mode is 'ratio', but env.data_path names no data to split", cure)
+    if not path.exists():
+        raise _missing(f"env.data_path: there is no file or folder {path}", cure)
+    if path.is_file():
+        return path
+    if any((path / folder).is_dir() for folder in FOLDERS.values()):
+        raise DataError(
+            f"env.data_path: {path} is split already. Set env.split_mode to split_dir and env.split_dir to that folder."
+        )
+    return data_file_in(path, single=True)
+
+
+def _tasks(items: Sequence[Item], to_task: ToTask, path: Path, part: str) -> tuple[Task, ...]:
+    tasks = tuple(task for item in items if (task := to_task(item)) is not None)
+    if part != "test":
+        _refuse_nothing(len(items), len(tasks), path, f"{part} split")
+    return tasks
+
+
+def _refuse_nothing(read: int, kept: int, path: Path, what: str) -> None:
+    if kept:
+        return
+    if read:
+        raise DataError(
+            f"{path}: nothing is left of the {what}: {read} items were read and all {read} left out as unusable."
+        )
+    raise DataError(f"{path}: the {what} is empty: the file holds 0 items. Training needs at least one.")
+
+
+def _missing(problem: str, cure: str) -> DataError:
+    return DataError(f"{problem}. {cure}".strip())
