@@ -22,7 +22,7 @@ from skillopt_kernel.interfaces import DriverContext
 from skillopt_kernel.plugins.calls import HookCalls
 from skillopt_kernel.plugins.errors import nearest
 from skillopt_kernel.plugins.guards import ObserverErrors, Trace
-from skillopt_kernel.plugins.hook_loading import Structure, hook_function, load_hook_plugin
+from skillopt_kernel.plugins.hook_loading import hook_function, load_hook_plugin
 from skillopt_kernel.plugins.registry import Registry, implementations_of
 
 OPTIONAL_STAGES = ("slow_update", "meta_skill")
@@ -82,7 +82,6 @@ def assemble(
     drivers: Iterable[tuple[str, object]] = (),
     report: Callable[[str], None] | None = None,
     where: Callable[[str], str] = str,
-    structure: Structure | None = None,
     trace: bool | None = None,
 ) -> Assembled:
     """Make the hooks of one run.
@@ -92,8 +91,7 @@ def assemble(
     context      what factories get; its logger serves for reports, too
     drivers      the run's drivers as (name, driver); those that implement hooks are asked before the defaults
     report       gets the sentence when an observer fails for the first time; default: a warning in the log
-    where        gives a key like "hooks.override.select" its file and line, for messages
-    structure    makes settings of a mapping; default: the configuration's strict conversion
+    where        puts file and line before a key: "a.yaml:3:5: hooks.override.select", for messages
     trace        a line to standard error for each call; default: SKILLOPT_TRACE_HOOKS is set and not "0"
 
     Raises `ConfigError` or a `PluginError` for everything that the user can correct.
@@ -117,9 +115,7 @@ def assemble(
     for name in hooks.plugins:
         if name not in blocked:
             values = hooks.settings.get(name)
-            plugin, owners[name] = load_hook_plugin(
-                name, values, folders, context, structure or _strict_structure, where
-            )
+            plugin, owners[name] = load_hook_plugin(name, values, folders, context, where)
             registry.add(name, plugin)
     for key, chosen, wrapper in (("override", hooks.override, False), ("wrap", hooks.wrap, True)):
         for stage, path in chosen.items():
@@ -127,12 +123,6 @@ def assemble(
             registry.add_function(f"hooks.{key}: {path}", f"skillopt_{stage}", function, wrapper=wrapper)
     registry.manager.freeze()
     return Assembled(HookCalls(registry.manager, errors, strict=hooks.strict), owners, registry.manager)
-
-
-def _strict_structure(cls: type[Any], values: Mapping[str, Any], key: str) -> Any:
-    from skillopt_kernel.config.structure import structure_settings
-
-    return structure_settings(cls, values, key)
 
 
 def _check_names(hooks: HookChoices, where: Callable[[str], str]) -> None:

@@ -65,7 +65,9 @@ class PluginBroken(PluginError):
         reason = cause if isinstance(cause, str) else f"{type(cause).__name__}: {cause}"
         cure = f"correct {owner or 'the plugin'}"
         if isinstance(cause, ModuleNotFoundError) and cause.name:
-            cure = f"install {cause.name.partition('.')[0]}, or reinstall {owner or 'the plugin'}"
+            missing, distribution = cause.name.partition(".")[0], owner.partition(" ")[0]
+            own = missing == distribution.replace("-", "_")
+            cure = f"reinstall {distribution or 'the plugin'}" if own else f"install what provides {missing!r}"
         sentence = (
             f"the {kind_word(kind)} {name!r}{' of ' + owner if owner else ''} is installed but cannot be used: "
             f"{reason}. To go on, {cure}, or name another {kind_word(kind)}."

@@ -23,11 +23,8 @@ from skillopt_kernel.plugins.discovery import (
     owner_of,
     settings_class,
 )
-from skillopt_kernel.plugins.errors import ObjectNotFound, PluginBroken
+from skillopt_kernel.plugins.errors import ObjectNotFound, PluginBroken, nearest
 from skillopt_kernel.plugins.manifest import Manifest
-
-Structure = Callable[[type[Any], Mapping[str, Any], str], Any]
-"""Makes a settings object of a mapping: `structure(settings_class, values, key)`."""
 
 _import_lock = threading.RLock()
 """The search path is the process's: two runs that are assembled at once must not see each other's folders."""
@@ -87,7 +84,6 @@ def load_hook_plugin(
     values: Mapping[str, Any] | None,
     folders: Sequence[Path],
     context: DriverContext,
-    structure: Structure,
     where: Callable[[str], str],
 ) -> tuple[object, str]:
     """The plugin object for one word of `hooks.plugins`, and where it comes from ("distribution version" or a path).
@@ -103,7 +99,7 @@ def load_hook_plugin(
             f"write {name + ':NAME'!r} with the class or object that has the hooks."
         )
     manifest = load_manifest("hook", name, where("hooks.plugins"))
-    settings = hook_settings(manifest, values, structure, where)
+    settings = hook_settings(manifest, values, where)
     factory = load_part(manifest, manifest.factory)
     owner = owner_of("hook", name)
     try:
@@ -114,9 +110,7 @@ def load_hook_plugin(
         raise PluginBroken("hook", name, owner, error, where("hooks.plugins")) from error
 
 
-def hook_settings(
-    manifest: Manifest, values: Mapping[str, Any] | None, structure: Structure, where: Callable[[str], str]
-) -> Any:
+def hook_settings(manifest: Manifest, values: Mapping[str, Any] | None, where: Callable[[str], str]) -> Any:
     """The settings object of an installed hook plugin, `None` when its manifest names no settings class."""
     key = f"hooks.settings.{manifest.name}"
     cls = settings_class(manifest, where("hooks.plugins"))
@@ -124,7 +118,28 @@ def hook_settings(
         if values:
             raise ConfigError(f"{where(key)}: the hook plugin {manifest.name!r} has no settings; remove them.")
         return None
-    return structure(cls, values or {}, key)
+    return values if isinstance(values, cls) else _strict(cls, values or {}, where(key))
+
+
+def _strict(cls: type[Any], values: Mapping[str, Any], place: str) -> Any:
+    """The settings, converted as strictly as the configuration's own. Raises `ConfigError` with every problem."""
+    from skillopt_kernel.config.structure import Structurer, fields_of
+    from skillopt_kernel.config.tree import Place, from_python
+
+    structurer, fields = Structurer(), fields_of(cls)
+    made = {}
+    for name, value in values.items():
+        node = from_python(value, Place("mapping", place))
+        if name in fields:
+            made[name] = structurer.value(node, fields[name], name)
+        else:
+            guess = nearest(name, fields)
+            cure = f"did you mean {guess!r}?" if guess else f"known: {', '.join(fields) or 'none'}"
+            structurer.problem(node, name, f"unknown key; {cure}")
+    settings = structurer.build(cls, made, place)
+    if structurer.problems:
+        raise ConfigError(*structurer.problems)
+    return settings
 
 
 def _made_here(

@@ -1,0 +1,57 @@
+"""`skillopt hooks`: every hook with its arguments, and who is asked under a configuration."""
+
+from __future__ import annotations
+
+import inspect
+
+import click
+
+
+def summary_of(hook: str) -> str:
+    """The first sentence of the hook's documentation."""
+    from skillopt_kernel import hookspecs
+
+    text = inspect.getdoc(getattr(hookspecs, hook)) or ""
+    return " ".join(text.partition("\n\n")[0].split())
+
+
+def kind_of(hook: str) -> str:
+    """How the answers of a hook are used: "first answer", "all answers" or "observer"."""
+    from skillopt_kernel.hookspecs import OBSERVERS, STAGES
+
+    stage = hook.removeprefix("skillopt_")
+    return "first answer" if stage in STAGES else "observer" if stage in OBSERVERS else "all answers"
+
+
+@click.group(invoke_without_command=True)
+@click.pass_context
+def hooks(ctx: click.Context) -> None:
+    """List every hook in the order of the loop, with its arguments."""
+    if ctx.invoked_subcommand is not None:
+        return
+    from skillopt_kernel.plugins.registry import HOOKS
+
+    for hook, arguments in HOOKS.items():
+        click.echo(f"{hook}({', '.join(arguments)})  [{kind_of(hook)}]")
+        click.echo(f"    {summary_of(hook)}")
+
+
+@hooks.command()
+@click.argument("config")
+@click.option("-o", "--override", "overrides", multiple=True, metavar="KEY=VALUE", help="As in `skillopt train`.")
+def explain(config: str, overrides: tuple[str, ...]) -> None:
+    """Print who is asked at each hook under CONFIG, in order; `[wrap]` stands around those that follow it."""
+    from skillopt_kernel.config import load_config
+    from skillopt_kernel.plugins.assembly import assemble
+    from skillopt_kernel.plugins.registry import HOOKS
+    from skillopt_kernel.stages import default_stages
+
+    loaded = load_config(config, overrides)
+    folder = loaded.path.parent if loaded.path is not None else None
+    assembled = assemble(default_stages(), loaded.hooks, folder)
+    for hook in HOOKS:
+        asked = assembled.asked(hook)
+        names = [f"[wrap] {each.plugin}" if each.wrapper else each.plugin for each in asked]
+        click.echo(f"{hook}: {' -> '.join(names) or 'nobody'}")
+    for plugin, owner in assembled.owners.items():
+        click.echo(f"{plugin} is of {owner}")

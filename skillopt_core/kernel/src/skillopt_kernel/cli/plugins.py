@@ -1,0 +1,161 @@
+"""`skillopt plugins`: what is installed, one plugin's settings, and a check of all."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import click
+
+from skillopt_kernel.plugins.discovery import (
+    Installed,
+    find,
+    installed,
+    load_manifest,
+    load_part,
+    read_manifest,
+    settings_class,
+)
+from skillopt_kernel.plugins.errors import PluginConflict, PluginError, nearest
+from skillopt_kernel.plugins.manifest import KINDS, Manifest
+
+
+def columns(rows: Iterable[Sequence[str]], indent: str = "  ") -> str:
+    """Rows of text as aligned columns; the last column is not padded."""
+    rows = [tuple(row) for row in rows]
+    widths = [max(len(cell) for cell in column) for column in list(zip(*rows, strict=True))[:-1]]
+    lines = []
+    for row in rows:
+        padded = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
+        lines.append((indent + "  ".join([*padded, row[-1]])).rstrip())
+    return "\n".join(lines)
+
+
+@click.group(invoke_without_command=True)
+@click.pass_context
+def plugins(ctx: click.Context) -> None:
+    """List what is installed, by kind. Reads metadata and imports none of it."""
+    if ctx.invoked_subcommand is not None:
+        return
+    for kind, group in KINDS.items():
+        found = installed(kind)
+        if found:
+            click.echo(f"{kind}  ({group})")
+            click.echo(columns((plugin.name, plugin.distribution, plugin.version) for plugin in found))
+    click.echo("`skillopt plugins show KIND NAME` prints the settings of one, `skillopt plugins check` loads all.")
+
+
+def _kind(ctx: click.Context, parameter: click.Parameter, value: str) -> str:
+    singular = value.lower().removesuffix("s")
+    if singular in KINDS:
+        return singular
+    guess = nearest(value, KINDS)
+    cure = f" Did you mean {guess!r}?" if guess else ""
+    raise click.BadParameter(f"there is no kind {value!r}.{cure} Kinds: {', '.join(KINDS)}.")
+
+
+@plugins.command()
+@click.argument("kind", callback=_kind)
+@click.argument("name")
+def show(kind: str, name: str) -> None:
+    """Print what one plugin says of itself, and its settings with type, default and meaning."""
+    plugin = find(kind, name)
+    manifest = load_manifest(kind, name)
+    click.echo(f"{kind} {name}: {manifest.summary}")
+    facts = [("distribution", plugin.owner), ("plugin interface", str(manifest.api)), ("manifest", plugin.value)]
+    facts.append(("factory", manifest.factory))
+    if manifest.prefix:
+        facts.append(("keys begin with", manifest.prefix))
+    if manifest.keys:
+        facts.append(("used when set", ", ".join(manifest.keys)))
+    if manifest.needs:
+        facts.append(("needs", ", ".join(manifest.needs)))
+    click.echo(columns(facts))
+    settings = settings_class(manifest)
+    if settings is None:
+        click.echo("settings: none")
+        return
+    click.echo(f"settings  ({manifest.settings})")
+    for heading, lines in _settings(manifest, settings):
+        click.echo(f"  {heading}")
+        for line in lines:
+            click.echo(f"      {line}")
+    if kind == "backend":
+        click.echo("For one role only: optimizer_, target_ or judge_ before a key, OPTIMIZER_, ... before a variable.")
+
+
+def _settings(manifest: Manifest, settings: type[Any]) -> Iterator[tuple[str, list[str]]]:
+    """Each field as "key: type = default", with the lines that explain it."""
+    import attrs
+
+    from skillopt_kernel.config.fields import default_of, description, is_secret
+
+    for field in attrs.fields(attrs.resolve_types(settings)):
+        name = getattr(field.type, "__name__", "") if isinstance(field.type, type) else str(field.type)
+        default = "no default" if field.default is attrs.NOTHING else repr(default_of(field))
+        lines = [text] if (text := description(settings, field.name)) else []
+        if is_secret(field):
+            lines.append("a credential: never shown, never stored")
+        if manifest.kind == "backend":
+            variable = field.metadata.get("env", (manifest.prefix + field.name).upper())
+            lines.append(f"environment: {variable}")
+        yield f"{_section(manifest)}{field.name}: {name or 'any'} = {default}", lines
+
+
+def _section(manifest: Manifest) -> str:
+    sections = {"backend": "model", "gate": "evaluation", "scheduler": "optimizer", "update": "optimizer", "env": "env"}
+    if manifest.kind == "hook":
+        return f"hooks.settings.{manifest.name}."
+    section = manifest.section or sections.get(manifest.kind, "")
+    return f"{section}.{manifest.prefix}" if section else ""
+
+
+@plugins.command()
+def check() -> int:
+    """Load every manifest, settings class and factory; exit code 1 when one of them cannot be used."""
+    found = installed()
+    findings = list(_conflicts(found))
+    for plugin in found:
+        findings += _problems(plugin)
+    for finding in findings:
+        click.echo(finding)
+    click.echo(f"{len(found)} plugins, {len(findings)} findings.")
+    return 1 if findings else 0
+
+
+def _conflicts(found: Sequence[Installed]) -> Iterator[str]:
+    for (kind, name), count in Counter((plugin.kind, plugin.name) for plugin in found).items():
+        if count > 1:
+            owners = [plugin.owner for plugin in found if (plugin.kind, plugin.name) == (kind, name)]
+            yield str(PluginConflict(kind, name, owners))
+
+
+def _problems(plugin: Installed) -> list[str]:
+    from skillopt_kernel.cli.main import COMMANDS
+
+    try:
+        manifest = read_manifest(plugin)
+        settings = settings_class(manifest)
+        load_part(manifest, manifest.factory)
+    except PluginError as error:
+        return [str(error)]
+    start = f"the {plugin.kind} {plugin.name!r} of {plugin.owner}"
+    problems = []
+    if plugin.kind == "command" and plugin.name in COMMANDS:
+        problems.append(f"{start} can never be called: the kernel has a command of that name. Rename it.")
+    if settings is not None:
+        problems += [f"{start}: {problem}" for problem in _settings_problems(settings)]
+    return problems
+
+
+def _settings_problems(settings: type[Any]) -> Iterator[str]:
+    import attrs
+
+    from skillopt_kernel.config.fields import description
+
+    for field in attrs.fields(settings):
+        if field.default is attrs.NOTHING:
+            yield f"its setting {field.name!r} has no default. Give {settings.__name__}.{field.name} one."
+        if not description(settings, field.name):
+            yield f"its setting {field.name!r} has no description. Describe it in {settings.__name__}."
