@@ -2,6 +2,7 @@
 
 Drivers own the further keys of the section that names them. A `null` in a file means "not set".
 """
+# ruff: noqa: RUF009 - `option` is attrs' `field`, called once for each field
 
 from __future__ import annotations
 

@@ -1,0 +1,72 @@
+"""Files that distributions carry: configurations by name, and `package:import_name/path`.
+
+A packaged configuration is `configs/<name>.yaml` in the import package that an entry point of ours names. The
+kernel itself carries `default`. No package is imported to look for its files.
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+
+from skillopt_kernel.errors import ConfigError
+
+PREFIX = "package:"
+_KERNEL = "skillopt_kernel"
+
+
+def packages() -> list[str]:
+    """The import packages that may carry configurations, the kernel first."""
+    from skillopt_kernel.plugins.discovery import installed
+
+    named = {plugin.value.partition(":")[0].partition(".")[0] for plugin in installed()}
+    return [_KERNEL, *sorted((named | {"skillopt_core"}) - {_KERNEL})]
+
+
+def package_folder(name: str) -> Path | None:
+    """The folder of a top-level import package, without importing it; `None` when it is not installed."""
+    try:
+        spec = find_spec(name) if name.isidentifier() else None
+    except (ImportError, ValueError):
+        return None
+    places = list(spec.submodule_search_locations or ()) if spec else []
+    return Path(places[0]) if places else None
+
+
+def package_path(text: str, where: str = "") -> Path:
+    """The file or folder that `package:import_name/sub/path` names.
+
+    Raises `ConfigError` when the package is not installed, the path leaves it, or it has no such file.
+    """
+    start = f"{where}: " if where else ""
+    name, _, inside = text.removeprefix(PREFIX).replace("\\", "/").partition("/")
+    folder = package_folder(name)
+    if folder is None:
+        raise ConfigError(f"{start}{text!r}: no package {name!r} is installed")
+    path = folder / inside
+    if ".." in inside.split("/") or inside.startswith("/"):
+        raise ConfigError(f"{start}{text!r}: the path must stay inside the package")
+    if not path.exists():
+        raise ConfigError(f"{start}{text!r}: the package has no {inside!r}")
+    return path
+
+
+def packaged_names() -> dict[str, list[str]]:
+    """Every packaged configuration: name -> its `package:` paths; more than one is a conflict."""
+    names: dict[str, list[str]] = {"default": [f"{PREFIX}{_KERNEL}/default.yaml"]}
+    for package in packages():
+        folder = package_folder(package)
+        configs = folder / "configs" if folder else None
+        for path in sorted(configs.rglob("*.yaml")) if configs and configs.is_dir() else ():
+            name = path.relative_to(configs).with_suffix("").as_posix()  # type: ignore[arg-type]
+            names.setdefault(name, []).append(f"{PREFIX}{package}/configs/{name}.yaml")
+    return dict(sorted(names.items()))
+
+
+def find_packaged(name: str, where: str = "") -> str | None:
+    """The `package:` path of a packaged configuration, or `None`. Raises `ConfigError` when two have the name."""
+    found = packaged_names().get(name, [])
+    if len(found) > 1:
+        start = f"{where}: " if where else ""
+        raise ConfigError(f"{start}the configuration {name!r} is carried by {' and by '.join(found)}; name one of them")
+    return found[0] if found else None

@@ -1,0 +1,174 @@
+"""The resolved configuration: typed sections, the drivers chosen, and where every value came from."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import attrs
+from attrs import field, frozen
+
+from skillopt_kernel.config import schema
+from skillopt_kernel.config.fields import is_secret, is_secret_name
+from skillopt_kernel.errors import ConfigError
+
+REDACTED = "[redacted]"
+"""What stands for a credential in `as_dict`; read back, it means "not set"."""
+
+_FREE_ENDINGS = ("base_url", "endpoint", "timeout", "timeout_seconds", "workers", "concurrency", "retries")
+
+
+@frozen
+class DriverChoice:
+    """A driver that the configuration names, with its settings (`None` when it has none) and where it is named."""
+
+    kind: str
+    name: str
+    settings: Any
+    where: str
+
+
+@frozen
+class BackendChoice:
+    """The backend of one role. `model` is `None` where only the backend knows; `environment`: variables used."""
+
+    role: str
+    name: str
+    model: str | None
+    settings: Any
+    where: str
+    environment: tuple[str, ...] = ()
+    prefix: str = ""
+
+
+@frozen
+class Config:
+    """A configuration as a run uses it.
+
+    name         the file's stem or the packaged name; `path` the file, `None` for a mapping
+    prompts      prompt -> its file
+    drivers      kind ("env", "gate", "scheduler", "update", "executor") -> choice; no "env" while none is named
+    backends     role ("optimizer", "target", "judge") -> choice
+    plugins      hook plugin -> choice, for those named by an installed name
+    credentials  every secret value, to be replaced wherever it would be shown or stored
+    origins      dotted key -> where its value came from
+    unused       dotted key -> why nothing in use reads it
+    """
+
+    name: str
+    path: Path | None
+    train: schema.TrainSettings
+    gradient: schema.GradientSettings
+    optimizer: schema.OptimizerSettings
+    evaluation: schema.EvaluationSettings
+    env: schema.EnvSettings
+    model: schema.ModelSettings
+    hooks: schema.HooksSettings
+    execution: schema.ExecutionSettings
+    prompts: Mapping[str, Path]
+    drivers: Mapping[str, DriverChoice]
+    backends: Mapping[str, BackendChoice]
+    plugins: Mapping[str, DriverChoice]
+    credentials: frozenset[str] = field(repr=False)
+    origins: Mapping[str, str] = field(repr=False)
+    unused: Mapping[str, str] = field(repr=False)
+    warnings: tuple[str, ...] = ()
+    _written: Mapping[str, str] = field(factory=dict, repr=False)
+    _request: Any = field(default=None, repr=False, eq=False)
+
+    def driver(self, kind: str) -> DriverChoice:
+        """The driver of a kind. Raises `ConfigError` when the configuration names no environment."""
+        if kind not in self.drivers:
+            raise ConfigError(
+                "env.name is not set: name the environment to train on, in the file or with -o env.name=NAME "
+                "(`skillopt plugins` lists what is installed)"
+            )
+        return self.drivers[kind]
+
+    def with_overrides(self, overrides: Mapping[str, Any], *, origin: str) -> Config:
+        """This configuration with further values, `{"train.batch_size": 20}`. Raises `ConfigError`.
+
+        `origin` says who gives them, such as "plugin critic"; it stands in `origins` and in messages.
+        """
+        from skillopt_kernel.config.build import build
+        from skillopt_kernel.config.overrides import from_mapping
+
+        return build(attrs.evolve(self._request, overrides=self._request.overrides + from_mapping(overrides, origin)))
+
+    def as_dict(self) -> dict[str, Any]:
+        """All values by section, as JSON; credentials stand as "[redacted]". Can be loaded again."""
+        return self._sections(_everything)
+
+    def fingerprint(self) -> dict[str, Any]:
+        """What can change a result, as JSON.
+
+        Left out is what is free on a resume: workers, timeouts, endpoints, credentials, output folders, and the
+        paths of data and start skill, whose contents the run directory compares itself. `train.num_epochs` is in
+        it; who compares may allow more where the schedule does not depend on it. Prompts are named by content.
+        """
+        sections = self._sections(_decisive, self._written)
+        sections["prompts"] = {
+            name: hashlib.sha256(path.read_bytes()).hexdigest()[:16] for name, path in self.prompts.items()
+        }
+        return {name: section for name, section in sections.items() if section}
+
+    def _sections(self, wanted: Any, written: Mapping[str, str] | None = None) -> dict[str, Any]:
+        written = written or {}
+        sections: dict[str, dict[str, Any]] = {name: {} for name in schema.SECTIONS}
+        for name in schema.SECTIONS:
+            _put(sections[name], getattr(self, name), f"{name}.", wanted, written)
+        sections["model"] |= {f"{role}_backend": choice.name for role, choice in self.backends.items()}
+        sections["model"] |= {role: choice.model for role, choice in self.backends.items()}
+        sections["model"].pop("backend", None)
+        for kind, choice in self.drivers.items():
+            _put(sections[DRIVER_SECTIONS[kind]], choice.settings, f"{DRIVER_SECTIONS[kind]}.", wanted, written)
+        for role, backend in self.backends.items():
+            _put(sections["model"], backend.settings, "model.", wanted, written, f"{role}_{backend.prefix}")
+        sections["prompts"] = {name: str(path) for name, path in self.prompts.items()}
+        return sections
+
+
+DRIVER_SECTIONS = {
+    "env": "env",
+    "gate": "evaluation",
+    "scheduler": "optimizer",
+    "update": "optimizer",
+    "executor": "execution",
+}
+"""Kind of driver -> the section that names it and holds its settings."""
+
+
+def _everything(_: attrs.Attribute[Any]) -> bool:
+    return True
+
+
+def _decisive(field: attrs.Attribute[Any]) -> bool:
+    return not (is_secret(field) or field.metadata.get("free") or field.name.endswith(_FREE_ENDINGS))
+
+
+def _put(section: dict[str, Any], settings: Any, start: str, wanted: Any, written: Any, prefix: str = "") -> None:
+    """Write the wanted fields of `settings` into `section`, each key with `prefix` before it."""
+    if settings is None:
+        return
+    for each in attrs.fields(type(settings)):
+        if each.init and wanted(each):
+            key, value = prefix + each.name, getattr(settings, each.name)
+            if is_secret(each):
+                section[key] = REDACTED if value else value
+            else:
+                section[key] = written.get(start + key, jsonable(value))
+
+
+def jsonable(value: Any, key: str = "") -> Any:
+    """A settings value as JSON: paths as text, tuples as lists, credentials in mappings redacted."""
+    if isinstance(value, Mapping):
+        return {str(name): jsonable(item, str(name)) for name, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [jsonable(item) for item in value]
+    if attrs.has(type(value)):
+        return {each.name: jsonable(getattr(value, each.name), each.name) for each in attrs.fields(type(value))}
+    if value is None or isinstance(value, bool | int | float | str):
+        return REDACTED if key and value and is_secret_name(key) else value
+    return str(value)
