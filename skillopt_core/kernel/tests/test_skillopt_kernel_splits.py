@@ -86,13 +86,13 @@ def test_a_ratio_split_shuffles_with_its_seed_and_cuts_in_order():
 )
 def test_a_split_is_known_by_its_names(name, part):
     given = Splits(tasks("a"), tasks("b"), tasks("c"))
-    assert splits.part_named(name) == part
+    assert splits.split_name(name) == part
     assert splits.tasks_of(given, name) == getattr(given, part)
 
 
 def test_an_unknown_split_is_an_error_and_not_the_selection_split():
     with pytest.raises(DataError, match=r"no split 'validation'; .*train, selection, val, .*test"):
-        splits.part_named("validation")
+        splits.split_name("validation")
 
 
 def test_o_s1_duplicate_ids_are_refused_for_each_split_and_pair():

@@ -40,7 +40,7 @@ MOST_IDS_NAMED = 20
 # Names ---------------------------------------------------------------------------------------------------
 
 
-def part_named(name: str) -> str:
+def split_name(name: str) -> str:
     """The part ("train", "selection" or "test") that `name` means. Raises `DataError` for an unknown one."""
     part = ALIASES.get(name.strip().lower())
     if part is None:
@@ -50,7 +50,7 @@ def part_named(name: str) -> str:
 
 def tasks_of(splits: Splits, name: str) -> tuple[Task, ...]:
     """The tasks of the split that `name` means, in file order. Raises `DataError` for an unknown name."""
-    tasks: tuple[Task, ...] = getattr(splits, part_named(name))
+    tasks: tuple[Task, ...] = getattr(splits, split_name(name))
     return tasks
 
 
@@ -125,8 +125,8 @@ def split_by_ratio(items: Sequence[Item], ratio: tuple[int, int, int], seed: int
 # Checks --------------------------------------------------------------------------------------------------
 
 
-def check_splits(splits: Splits, where: str = "the data") -> None:
-    """Refuse an id that stands twice in a split or in two splits, and an empty train or selection split.
+def check_splits(splits: Splits, where: str = "the data") -> Splits:
+    """The splits, unless an id stands twice in one or in two, or the train or selection split is empty.
 
     Raises one `DataError` that names all offending ids for each split and pair of splits. Nothing is dropped:
     which of two equal rows is meant only the owner of the data can say.
@@ -153,6 +153,7 @@ def check_splits(splits: Splits, where: str = "the data") -> None:
             raise DataError(
                 f"the {part} split of {where} is empty; training needs at least one task in train and in selection."
             )
+    return splits
 
 
 def limited(splits: Splits, limit: int) -> Splits:
