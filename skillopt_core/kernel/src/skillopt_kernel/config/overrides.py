@@ -33,7 +33,7 @@ def parse(texts: Sequence[str]) -> list[Override]:
         if not equals or not key or not all(key.split(".")):
             problems.append(f"-o {text if not equals else key}: expected section.key=value, such as train.batch_size=8")
             continue
-        place = Place("override", f"-o {key}", folder=None, depth=-1)
+        place = Place("override", "-o", depth=-1)
         found.append(Override(key, _value(value.strip(), place)))
     if problems:
         raise ConfigError(*problems)

@@ -179,9 +179,10 @@ def make_converter() -> cattrs.Converter:
 
 def scalar_kinds(kind: Any) -> set[Any]:
     """The scalar types that a declared type is made of in the end, without None."""
-    if get_origin(kind) is Literal:
+    origin: Any = get_origin(kind)
+    if origin is Literal:
         return {type(choice) for choice in get_args(kind)}
-    if get_origin(kind) is not None:
+    if origin is not None:
         parts = get_args(kind)[1:] if _is_mapping(kind) else get_args(kind)
         return set().union(*(scalar_kinds(part) for part in parts if part not in (Ellipsis, type(None))))
     return {kind}

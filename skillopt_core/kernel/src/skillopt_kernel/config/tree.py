@@ -98,9 +98,8 @@ def leaves(node: Node, path: str = "") -> Iterator[tuple[str, Node]]:
 def at(node: Node, path: tuple[str | int, ...]) -> Node:
     """The node at `path`, or the deepest one on the way there."""
     for step in path:
-        inside = node.value
-        if (isinstance(inside, dict) and step in inside) or (isinstance(inside, tuple) and isinstance(step, int) and step < len(inside)):
-            node = inside[step]
-        else:
+        inside = dict(enumerate(node.value)) if isinstance(node.value, tuple) else node.value
+        if not isinstance(inside, dict) or step not in inside:
             break
+        node = inside[step]
     return node
