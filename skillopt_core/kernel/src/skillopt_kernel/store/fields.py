@@ -6,28 +6,27 @@ missing or of the wrong type, and 1.0 is never read from true.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import attrs
 
+from skillopt_kernel.interfaces import UpdateMode
 from skillopt_kernel.records import (
     Applied,
     Attempt,
-    GateDecision,
+    ItemReport,
     Missing,
     Outcome,
     Proposal,
     Score,
+    Task,
     ToolCall,
     Trajectory,
     Turn,
     Update,
     Usage,
 )
-
-WriteItem = Callable[[Any], dict[str, Any]]
-"""An update mode's `write_item`: one item as its JSON object."""
 
 _ROLES = ("system", "user", "assistant", "tool", "environment")
 _NUMBER = (int, float)
@@ -175,9 +174,11 @@ def outcome_from_fields(row: Mapping[str, Any]) -> Outcome:
     )
 
 
-def results_row(outcome: Outcome) -> dict[str, Any]:
-    """A row of a folder's `results.jsonl`, for people and tools. `n_turns` counts the target's turns, so the
-    outcome should come with its trajectory. A missing outcome has null scores and its reason in `missing`.
+def result_row(outcome: Outcome, task: Task | None = None) -> dict[str, Any]:
+    """A row of a folder's `results.jsonl`, for people and tools; `question` where the task has one.
+
+    `n_turns` counts the target's turns, or its calls where the outcome came without its trajectory. A missing
+    outcome has null scores and its reason in `missing`.
     """
     score, missing, attempt = outcome.score, outcome.missing, outcome.attempt
     reason = ""
@@ -185,27 +186,35 @@ def results_row(outcome: Outcome) -> dict[str, Any]:
         reason = f"{missing.reason}: {missing.message}".removesuffix(": ")
     elif score is not None and score.hard < 1.0:
         reason = score.feedback
-    return {
+    row: dict[str, Any] = {
         "id": outcome.task_id,
         "hard": score.hard if score else None,
         "soft": score.soft if score else None,
-        "n_turns": sum(turn.role == "assistant" for turn in attempt.trajectory) if attempt else 0,
+        "n_turns": _turns(attempt) if attempt else 0,
         "fail_reason": reason,
         "task_type": outcome.kind,
         "predicted_answer": attempt.output if attempt else "",
         "scores": dict(score.named) if score else {},
+        "ended": attempt.ended if attempt else None,
         "seconds": round(attempt.seconds, 3) if attempt else None,
         "missing": missing.reason if missing else None,
         "folder": outcome.folder,
         "sample": outcome.sample,
         "skill_hash": outcome.skill_hash,
     }
+    if task is not None and isinstance(task.inputs.get("question"), str):
+        row["question"] = task.inputs["question"]
+    return row
+
+
+def _turns(attempt: Attempt) -> int:
+    return sum(turn.role == "assistant" for turn in attempt.trajectory) or attempt.usage.calls
 
 
 # What a step leaves ----------------------------------------------------------------------------------------
 
 
-def proposal_fields(proposal: Proposal, payload: str, write_item: WriteItem) -> dict[str, Any]:
+def proposal_fields(proposal: Proposal, mode: UpdateMode) -> dict[str, Any]:
     """`patches/minibatch_<group>.json`: one analyst's reply as it was understood."""
     row: dict[str, Any] = {"source_type": proposal.source, "batch_size": proposal.size}
     if proposal.source == "failure":
@@ -217,37 +226,42 @@ def proposal_fields(proposal: Proposal, payload: str, write_item: WriteItem) -> 
         row["success_patterns"] = list(proposal.success_patterns)
     if proposal.notes:
         row["appendix_notes"] = list(proposal.notes)
-    row["patch"] = {"reasoning": proposal.reasoning, payload: [write_item(item) for item in proposal.items]}
+    row["patch"] = {"reasoning": proposal.reasoning, mode.payload: [item_fields(item, mode) for item in proposal.items]}
     row["task_ids"] = list(proposal.task_ids)
     if proposal.error is not None:
         row["error"] = proposal.error
     return row
 
 
-def update_fields(update: Update, payload: str, write_item: WriteItem) -> dict[str, Any]:
+def update_fields(update: Update, mode: UpdateMode) -> dict[str, Any]:
     """`merged_patch.json` and `ranked_edits.json`."""
-    row: dict[str, Any] = {"reasoning": update.reasoning, payload: [write_item(item) for item in update.items]}
+    row: dict[str, Any] = {
+        "reasoning": update.reasoning,
+        mode.payload: [item_fields(item, mode) for item in update.items],
+    }
     if update.ranking is not None:
         row["ranking_details"] = dict(update.ranking)
     if update.over_budget:
-        row["over_budget"] = [write_item(item) for item in update.over_budget]
+        row["over_budget"] = [item_fields(item, mode) for item in update.over_budget]
     if update.errors:
         row["errors"] = list(update.errors)
     return row
 
 
-def apply_report_rows(applied: Applied, write_item: WriteItem) -> list[dict[str, Any]]:
-    """`edit_apply_report.json`: each item, its `status` (one of `EDIT_STATUSES`) and a sentence in `detail`."""
-    return [
-        {"index": report.index, **_item(report.item, write_item), "status": report.status, "detail": report.detail}
-        for report in applied.reports
-    ]
+def report_fields(report: ItemReport, mode: UpdateMode) -> dict[str, Any]:
+    """A row of `edit_apply_report.json`: the item, its `status` (one of `EDIT_STATUSES`), why in `detail`."""
+    return {
+        "index": report.index,
+        **item_fields(report.item, mode),
+        "status": report.status,
+        "detail": report.detail,
+    }
 
 
-def _item(item: Any, write_item: WriteItem) -> dict[str, Any]:
-    # An invalid item may be anything that a model wrote, so that the update mode cannot write it.
+def item_fields(item: Any, mode: UpdateMode) -> dict[str, Any]:
+    """An item as its update mode writes it; what is no item of it (an invalid one) as it came."""
     if attrs.has(type(item)):
-        return write_item(item)
+        return mode.write_item(item)
     return dict(item) if isinstance(item, Mapping) else {"item": repr(item)}
 
 
@@ -255,23 +269,3 @@ def apply_summary(applied: Applied) -> dict[str, int]:
     """`edit_apply_summary` of a step record: how many items, and how many with each status that occurred."""
     statuses = [report.status for report in applied.reports]
     return {"total": len(statuses), **{status: statuses.count(status) for status in dict.fromkeys(statuses)}}
-
-
-def gate_fields(decision: GateDecision) -> dict[str, Any]:
-    """What a step record says of the gate. `selection_bar` is the current skill's score over the same tasks."""
-    row: dict[str, Any] = {
-        "action": decision.action,
-        "gate_reason": decision.reason,
-        "selection_hard": decision.hard,
-        "selection_soft": decision.soft,
-        "candidate_gate_score": decision.score,
-        "selection_bound": decision.bound,
-        "selection_bar": decision.current_score,
-        "selection_asked": decision.asked,
-        "selection_total": decision.total,
-        "selection_compared": decision.compared,
-        "selection_missing": decision.missing,
-    }
-    if decision.trials:
-        row["trials"] = [dict(trial) for trial in decision.trials]
-    return row

@@ -67,7 +67,7 @@ def open_private(path: str | Path, flags: int) -> int:
 def write_bytes(path: Path, data: bytes) -> None:
     """Put `data` in the place of `path`: beside, sync, rename. Makes missing folders."""
     make_folder(path.parent)
-    beside = path.with_name(f".{path.name}.tmp")
+    beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     with writing(path):
         try:
             with open(beside, "wb", opener=open_private) as handle:

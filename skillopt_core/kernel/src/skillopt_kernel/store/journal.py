@@ -79,7 +79,7 @@ def read_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     A damaged line is passed over with a warning that names file and line.
     """
     try:
-        handle = path.open("rb")  # noqa: SIM115 - closed below, once the iteration ends
+        handle = path.open("rb")
     except FileNotFoundError:
         return
     except OSError as error:
@@ -100,7 +100,7 @@ def read_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 def last_lines(path: Path, count: int) -> list[dict[str, Any]]:
     """The last `count` complete, undamaged lines in their order, without reading the whole of a long file."""
     try:
-        handle = path.open("rb")  # noqa: SIM115 - closed below
+        handle = path.open("rb")
     except OSError:
         return []
     with handle:

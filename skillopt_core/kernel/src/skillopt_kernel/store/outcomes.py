@@ -15,7 +15,7 @@ import hashlib
 import logging
 import threading
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -23,10 +23,11 @@ from typing import Any
 import attrs
 
 from skillopt_kernel.errors import RunDirectoryError, SkillOptError
-from skillopt_kernel.records import Attempt, Missing, Outcome, Task
+from skillopt_kernel.records import Ask, Attempt, Missing, Outcome
+from skillopt_kernel.skill import skill_hash as hash_of_skill
 from skillopt_kernel.store import predictions
-from skillopt_kernel.store.fields import outcome_fields, outcome_from_fields, results_row
-from skillopt_kernel.store.files import json_line, safe_name, write_json_lines
+from skillopt_kernel.store.fields import outcome_fields, outcome_from_fields
+from skillopt_kernel.store.files import json_line, safe_name
 from skillopt_kernel.store.journal import Journal, parse_line, read_lines
 from skillopt_kernel.store.redaction import Redactor
 
@@ -48,6 +49,7 @@ class OutcomeStore:
         self._rows: dict[bytes, int] = {}
         self._offsets, self._hard, self._soft = array("q"), array("d"), array("d")
         self._unscored: dict[bytes, int] = {}
+        self._seconds: dict[str, float] = {}
         self._folders: set[int] = set()
         self._journal = Journal(run_folder / JOURNAL)
         for offset, row in read_lines(self._journal.path):
@@ -56,32 +58,39 @@ class OutcomeStore:
                 self._remember(key, row, offset)
             except (KeyError, TypeError, AttributeError):
                 _log.warning("%s: the line at byte %d is no outcome and was passed over", self._journal.path, offset)
-        self._reader = self._journal.path.open("rb")  # noqa: SIM115 - open until `close`
+        self._reader = self._journal.path.open("rb")
 
-    def __len__(self) -> int:
+    @property
+    def count(self) -> int:
         """How many scored outcomes there are."""
         return len(self._rows)
 
-    def get(self, task: Task, skill_hash: str, sample: int = 0) -> Outcome | None:
+    def find(self, ask: Ask) -> Outcome | None:
         """The scored outcome without its trajectory, or `None` when it must be asked."""
-        key = _digest(skill_hash, task.id, task.content_hash(), sample)
+        key = _key(ask)
         with self._lock:
             return self._scored(key)
 
-    def scores(self, skill_hash: str, tasks: Iterable[Task], sample: int = 0) -> dict[str, tuple[float, float]]:
-        """Task id -> (hard, soft) of those of `tasks` that have a score; from memory."""
-        keys = {task.id: _digest(skill_hash, task.id, task.content_hash(), sample) for task in tasks}
+    def scores(self, asks: Iterable[Ask]) -> dict[str, tuple[float, float]]:
+        """Task id -> (hard, soft) of those of `asks` that have a score; from memory."""
+        keys = {ask.task.id: _key(ask) for ask in asks}
         with self._lock:
             found = {task_id: self._rows.get(key) for task_id, key in keys.items()}
             return {task_id: (self._hard[at], self._soft[at]) for task_id, at in found.items() if at is not None}
 
-    def put(self, task: Task, skill_hash: str, sample: int, outcome: Outcome, folder: str) -> Outcome:
-        """Commit an outcome and return it as `get` would: redacted, without its trajectory.
+    def expected_seconds(self, ask: Ask) -> float:
+        """How long the latest attempt of this task took, with whichever skill; 0.0 when there is none."""
+        return self._seconds.get(ask.task.id, 0.0)
 
-        folder: relative to the run directory, e.g. "steps/step_0001/rollout". Where a scored outcome is there
-        already, that one is returned. Raises `RunDirectoryError` when it cannot be written, and `SkillOptError`
-        when an environment put something into it that no file can hold.
+    def put(self, ask: Ask, outcome: Outcome) -> Outcome:
+        """Commit an outcome and return it as `find` would: redacted, without its trajectory.
+
+        `outcome.folder`, relative to the run directory ("steps/step_0001/rollout"), is where its attempt is to
+        be kept; the outcome returned names the attempt's own folder. Where a scored outcome is there already,
+        that one is returned. Raises `RunDirectoryError` when it cannot be written, and `SkillOptError` when an
+        environment put something into it that no file can hold.
         """
+        task, skill_hash, sample, folder = ask.task, hash_of_skill(ask.skill), ask.sample, outcome.folder
         content_hash = task.content_hash()
         key = _digest(skill_hash, task.id, content_hash, sample)
         outcome = attrs.evolve(
@@ -120,17 +129,12 @@ class OutcomeStore:
         attempt = predictions.read(self._root / outcome.folder, outcome.attempt)
         return attrs.evolve(outcome, attempt=attempt or outcome.attempt)
 
-    def unscored_attempt(self, task: Task, skill_hash: str, sample: int = 0) -> Attempt | None:
+    def unscored_attempt(self, ask: Ask) -> Attempt | None:
         """The whole attempt that was kept because its scoring failed, so that only scoring is asked again."""
-        key = _digest(skill_hash, task.id, task.content_hash(), sample)
+        key = _key(ask)
         with self._lock:
             kept = self._kept(key)
         return None if kept is None or kept.attempt is None else self._whole_attempt(kept)
-
-    def write_results(self, folder: str, outcomes: Sequence[Outcome]) -> None:
-        """Write `<folder>/results.jsonl`: a row for each outcome, in the order given."""
-        rows = [results_row(self.with_trajectory(outcome)) for outcome in outcomes]
-        write_json_lines(self._root / folder / "results.jsonl", rows)
 
     def sync(self) -> None:
         """Make what is committed survive a loss of power."""
@@ -141,6 +145,12 @@ class OutcomeStore:
         with self._lock:
             self._journal.close()
             self._reader.close()
+
+    def __enter__(self) -> OutcomeStore:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def _redacted(self, outcome: Outcome) -> Outcome:
         if not self._redactor.active:
@@ -179,6 +189,8 @@ class OutcomeStore:
             ) from error
 
     def _remember(self, key: bytes, row: dict[str, Any], offset: int) -> None:
+        if "attempt" in row:
+            self._seconds[row["id"]] = row["attempt"]["seconds"]
         if row["folder"]:
             self._folders.add(_folder_key(row["folder"]))
         if "hard" in row:
@@ -226,6 +238,10 @@ def now() -> str:
 
 def _folder_key(place: str) -> int:
     return hash(place.casefold())
+
+
+def _key(ask: Ask) -> bytes:
+    return _digest(hash_of_skill(ask.skill), ask.task.id, ask.task.content_hash(), ask.sample)
 
 
 def _digest(skill_hash: str, task_id: str, content_hash: str, sample: int) -> bytes:

@@ -1,0 +1,223 @@
+"""The run directory: what lies where in it, and whether it is this run's.
+
+Every path that a file inside names is relative to it, so that the directory can be moved.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from skillopt_kernel.errors import RunDirectoryError
+from skillopt_kernel.store.files import (
+    make_folder,
+    read_json,
+    read_text,
+    safe_name,
+    write_json,
+    write_text,
+)
+from skillopt_kernel.store.lock import HOLDER, LOCK
+from skillopt_kernel.store.state import RunState
+
+CONFIG = "config.json"
+FINGERPRINT = "fingerprint.json"
+SUMMARY = "summary.json"
+BEST_SKILL = "best_skill.md"
+FINISHED = "finished"
+
+Status = Literal["fresh", "unfinished", "finished"]
+MayChange = Callable[[str, Any, Any], bool]
+"""Asked with a fingerprint's key and its old and new value: whether a run may go on with the new one."""
+
+
+def _nothing(_key: str, _old: Any, _new: Any) -> bool:
+    return False
+
+
+class RunDirectory:
+    """The layout of one run directory. Makes nothing until something is written."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    @classmethod
+    def open(
+        cls, root: Path, fingerprint: Mapping[str, Any], *, fresh: bool = False, may_change: MayChange = _nothing
+    ) -> RunDirectory:
+        """The directory at `root`, to begin or to go on with; `fresh`: another beside it if that one is in use.
+
+        Raises `RunDirectoryError` for a folder that holds something else, and for a run of another
+        configuration, showing each difference.
+        """
+        directory = cls(cls.fresh_name(root) if fresh else root)
+        if directory.status != "fresh":
+            directory.check_fingerprint(fingerprint, may_change)
+        return directory
+
+    @staticmethod
+    def default_name(config_name: str, fingerprint: Mapping[str, Any]) -> str:
+        """`<configuration's name>-<8 hex of the fingerprint>`."""
+        canonical = json.dumps(fingerprint, sort_keys=True, ensure_ascii=False, default=str)
+        return f"{safe_name(config_name)}-{hashlib.sha256(canonical.encode('utf-8')).hexdigest()[:8]}"
+
+    @staticmethod
+    def fresh_name(root: Path) -> Path:
+        """`root` if nothing is there yet, else `root-2`, `root-3`, ...: the first that is free."""
+        path, number = root, 1
+        while path.exists():
+            number += 1
+            path = root.with_name(f"{root.name}-{number}")
+        return path
+
+    @property
+    def status(self) -> Status:
+        """Whether a run has been begun here, and ended. Raises `RunDirectoryError` for what is no run directory."""
+        if not self.root.exists():
+            return "fresh"
+        if not self.root.is_dir():
+            raise RunDirectoryError(f"{self.root} is a file, not a folder; choose another run directory (--out).")
+        if (self.root / FINGERPRINT).exists():
+            return "finished" if self.finished else "unfinished"
+        # config.json comes first: without a fingerprint the process was killed before anything was spent.
+        others = {path.name for path in self.root.iterdir()} - {CONFIG, LOCK, HOLDER}
+        strange = sorted(name for name in others if not name.endswith(".tmp"))
+        if strange:
+            raise RunDirectoryError(
+                f"{self.root} is not empty and not a run directory (it holds {', '.join(strange[:3])}); choose another "
+                f"folder (--out)."
+            )
+        return "fresh"
+
+    @property
+    def finished(self) -> bool:
+        """Whether the run has come to its end and its summary says so."""
+        return (self.root / SUMMARY).exists() and self.summary().get("status") == FINISHED
+
+    def summary(self) -> dict[str, Any]:
+        """`summary.json`. Raises `RunDirectoryError` when there is none or it is damaged."""
+        return _object(self.root / SUMMARY)
+
+    # Configuration and fingerprint --------------------------------------------------------------------------
+
+    def save_config(self, config: Mapping[str, Any], fingerprint: Mapping[str, Any]) -> None:
+        """Write `config.json` (resolved, without credentials) and then `fingerprint.json`."""
+        write_json(self.root / CONFIG, dict(config))
+        write_json(self.root / FINGERPRINT, dict(fingerprint))
+
+    def differences(self, fingerprint: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
+        """Each key (with dots) whose value differs from the one the run was begun with: (old, new)."""
+        old = _flat(_object(self.root / FINGERPRINT))
+        new = _flat(json.loads(json.dumps(fingerprint, default=str)))
+        keys = [key for key in {**old, **new} if old.get(key, _ABSENT) != new.get(key, _ABSENT)]
+        return {key: (old.get(key, _ABSENT), new.get(key, _ABSENT)) for key in keys}
+
+    def check_fingerprint(self, fingerprint: Mapping[str, Any], may_change: MayChange = _nothing) -> None:
+        """Raise `RunDirectoryError` when something differs that can change a result, key by key."""
+        refused = {key: values for key, values in self.differences(fingerprint).items() if not may_change(key, *values)}
+        if refused:
+            lines = [f"  {key}: was {_shown(old)}, now {_shown(new)}" for key, (old, new) in refused.items()]
+            raise RunDirectoryError(
+                f"the run in {self.root} was begun with another configuration, so it cannot go on with this one:\n"
+                + "\n".join(lines)
+                + "\nPut these back, or begin another run beside it with --fresh (or in another folder with --out)."
+            )
+
+    # Where things lie ---------------------------------------------------------------------------------------
+
+    def step(self, number: int) -> Path:
+        return self.root / "steps" / f"step_{number:04d}"
+
+    def rollout(self, number: int, batch: int | None = None) -> Path:
+        """Of a step, or of one of its accumulation batches."""
+        return self._of_batch(number, batch) / "rollout"
+
+    def patches(self, number: int, batch: int | None = None) -> Path:
+        return self._of_batch(number, batch) / "patches"
+
+    def _of_batch(self, number: int, batch: int | None) -> Path:
+        return self.step(number) if batch is None else self.step(number) / f"batch_{batch}"
+
+    def selection_eval(self, number: int) -> Path:
+        return self.step(number) / "selection_eval"
+
+    def slow_update(self, epoch: int) -> Path:
+        return self.root / "slow_update" / f"epoch_{epoch:02d}"
+
+    def meta_skill(self, epoch: int) -> Path:
+        return self.root / "meta_skill" / f"epoch_{epoch:02d}"
+
+    def skill(self, step: int) -> Path:
+        """The current skill as it was after `step`; 0 is the start skill."""
+        return self.root / "skills" / f"skill_v{step:04d}.md"
+
+    @property
+    def best_skill(self) -> Path:
+        return self.root / BEST_SKILL
+
+    def relative(self, path: Path) -> str:
+        """`path` as files inside name it: relative, with forward slashes."""
+        return path.relative_to(self.root).as_posix()
+
+    # Skills -------------------------------------------------------------------------------------------------
+
+    def save_skill(self, step: int, text: str) -> Path:
+        """Write the skill after `step`. One that is committed is never written over.
+
+        What a process left that was killed before the commit of `step` is replaced: that step is taken again.
+        """
+        path = self.skill(step)
+        if path.exists() and read_text(path) == text:
+            return path
+        if path.exists():
+            state = RunState.load(self.root)
+            if state is not None and state.last_completed_step >= step:
+                raise RunDirectoryError(
+                    f"{path}: the skill of step {step} is saved already and differs from the one to be saved now. It "
+                    f"was changed from outside; restore it, or start again with --fresh."
+                )
+        write_text(path, text)
+        return path
+
+    def read_skill(self, step: int) -> str:
+        return read_text(self.skill(step))
+
+    def save_best(self, text: str) -> None:
+        """Write `best_skill.md`, the copy for people; nothing is ever read back from it."""
+        if not self.best_skill.exists() or read_text(self.best_skill) != text:
+            write_text(self.best_skill, text)
+
+    def make(self) -> RunDirectory:
+        """Make the folder, private to its owner."""
+        make_folder(self.root)
+        return self
+
+
+class _Absent:
+    def __repr__(self) -> str:
+        return "(not set)"
+
+
+_ABSENT = _Absent()
+
+
+def _object(path: Path) -> dict[str, Any]:
+    value = read_json(path)
+    if not isinstance(value, dict):
+        raise RunDirectoryError(f"{path}: this must be a JSON object. Restore the file, or start again with --fresh.")
+    return value
+
+
+def _flat(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for key, item in value.items():
+        flat |= _flat(item, f"{prefix}{key}.") if isinstance(item, Mapping) else {f"{prefix}{key}": item}
+    return flat
+
+
+def _shown(value: Any) -> str:
+    text = repr(value) if isinstance(value, _Absent) else json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 100 else f"{text[:97]}..."

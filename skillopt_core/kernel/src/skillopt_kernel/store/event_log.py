@@ -1,0 +1,151 @@
+"""The events of a run: emitted from any thread, written and delivered in order by one observer thread."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import Any
+
+from skillopt_kernel.store.events import Event
+from skillopt_kernel.store.files import json_line
+from skillopt_kernel.store.journal import Journal, last_lines
+from skillopt_kernel.store.outcomes import now
+from skillopt_kernel.store.redaction import Redactor
+
+EVENTS = "events.jsonl"
+_RESERVED = frozenset({"v", "seq", "time", "event", "run"})
+
+
+class EventLog:
+    """Writes `events.jsonl`, and hands each event to `deliver` once it is written.
+
+    deliver is called in the observer thread only, so that a slow observer holds nothing up. What it raises, or
+    what writing raises, is kept (the first time) and raised by `flush` or `close` in the caller's thread; later
+    events are still delivered. Texts are written without credentials and without what looks like one.
+    """
+
+    def __init__(
+        self,
+        run_folder: Path,
+        run_name: str,
+        deliver: Callable[[Event], None] = lambda _: None,
+        redactor: Redactor | None = None,
+    ) -> None:
+        self._run, self._deliver, self._redactor = run_name, deliver, redactor or Redactor()
+        self._journal = Journal(run_folder / EVENTS)
+        self._seq = _last_seq(self._journal.path)
+        self._queue: SimpleQueue[Event | threading.Event] = SimpleQueue()
+        self._lock = threading.Lock()
+        self._closed = False
+        self._failure: BaseException | None = None
+        # A daemon: a second Ctrl-C must end the process though an observer hangs.
+        self._thread = threading.Thread(target=self._observe, name="skillopt-observer", daemon=True)
+        self._thread.start()
+
+    def emit(
+        self, name: str, epoch: int | None = None, step: int | None = None, stage: str | None = None, **data: Any
+    ) -> None:
+        """Queue one event. `data`: ids, numbers, relative paths and short texts.
+
+        Raises `ValueError` for a key that every event has already. After `close` nothing more is taken.
+        """
+        clash = _RESERVED & data.keys()
+        if clash:
+            raise ValueError(f"an event's data cannot have the key {sorted(clash)[0]!r}: every event has it already")
+        plain = {key: self._plain(value) for key, value in data.items()}
+        with self._lock:
+            if self._closed:
+                return
+            self._seq += 1
+            self._queue.put(Event(name, self._seq, now(), self._run, epoch, step, stage, plain))
+
+    def flush(self) -> None:
+        """Wait until all that was emitted is written and delivered; raise the first failure there was."""
+        with self._lock:
+            closed = self._closed
+        if not closed:
+            self._wait()
+        self._raise_failure()
+
+    def close(self) -> None:
+        """Write and deliver what is queued, and end the thread. Raises as `flush` does."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+        self._wait()
+        self._thread.join()
+        self._journal.close()
+        self._raise_failure()
+
+    def __enter__(self) -> EventLog:
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        try:
+            self.close()
+        except BaseException:
+            # What ended the run is the news; an observer's failure must not take its place.
+            if kind is None:
+                raise
+
+    def _wait(self) -> None:
+        if threading.current_thread() is not self._thread:
+            reached = threading.Event()
+            self._queue.put(reached)
+            reached.wait()
+
+    def _raise_failure(self) -> None:
+        failure, self._failure = self._failure, None
+        if failure is not None:
+            raise failure
+
+    def _observe(self) -> None:
+        while True:
+            batch: list[Event | threading.Event] = [self._queue.get()]
+            try:
+                while len(batch) < 1000:
+                    batch.append(self._queue.get_nowait())
+            except Empty:
+                pass
+            events = [one for one in batch if isinstance(one, Event)]
+            self._guard(self._write, events)
+            for one in batch:
+                if isinstance(one, Event):
+                    self._guard(self._deliver, one)
+                else:
+                    one.set()
+            # Nothing is emitted after `close`, whose mark is therefore the last.
+            if self._closed and self._queue.empty():
+                return
+
+    def _write(self, events: list[Event]) -> None:
+        if events:
+            self._journal.append(b"".join(json_line(event.as_json()) for event in events))
+
+    def _guard(self, call: Callable[[Any], None], argument: Any) -> None:
+        try:
+            call(argument)
+        except BaseException as error:  # carried to the thread that flushes
+            self._failure = self._failure or error
+
+    def _plain(self, value: Any) -> Any:
+        """As JSON values: texts redacted, numbers that JSON has not as null, other objects as their text."""
+        if value is None or isinstance(value, bool | int):
+            return value
+        if isinstance(value, float):
+            return value if math.isfinite(value) else None
+        if isinstance(value, Mapping):
+            return {self._redactor.diagnostics(str(key)): self._plain(item) for key, item in value.items()}
+        if isinstance(value, list | tuple | set | frozenset):
+            return [self._plain(item) for item in value]
+        return self._redactor.diagnostics(value.as_posix() if isinstance(value, Path) else str(value))
+
+
+def _last_seq(path: Path) -> int:
+    """The number of the last event, from the end of the file."""
+    numbers = [line["seq"] for line in last_lines(path, 20) if isinstance(line.get("seq"), int)]
+    return max(numbers, default=0)

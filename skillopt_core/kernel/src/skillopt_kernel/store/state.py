@@ -1,0 +1,115 @@
+"""What a run commits: `runtime_state.json`, the marker that is written last, and `history.json` before it.
+
+A step counts from the moment its state is on disk. What lies on disk beyond the state was left by a process
+that was killed, and is made again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import attrs
+from attrs import frozen
+
+from skillopt_kernel.errors import RunDirectoryError
+from skillopt_kernel.store.fields import take
+from skillopt_kernel.store.files import json_line, json_list, read_json, write_bytes, write_json
+
+STATE = "runtime_state.json"
+HISTORY = "history.json"
+_SCORE = (int, float, type(None))
+
+
+@frozen(kw_only=True)
+class RunState:
+    """The committed state between two steps.
+
+    The paths are relative to the run directory. Scores are gate scores, `None` while nothing is scored (0.0 is
+    a score). `extra` holds what else the loop keeps, as JSON values.
+    """
+
+    last_completed_step: int
+    current_skill_path: str
+    current_score: float | None
+    current_origin: str
+    best_skill_path: str
+    best_score: float | None
+    best_step: int
+    best_origin: str
+    extra: Mapping[str, Any] = attrs.field(factory=dict)
+
+    def save(self, root: Path) -> None:
+        """The commit: whatever the state speaks of must be on disk before."""
+        fields = {field.name: getattr(self, field.name) for field in attrs.fields(RunState)}
+        write_json(root / STATE, {**fields, "extra": dict(self.extra)})
+
+    @classmethod
+    def load(cls, root: Path) -> RunState | None:
+        """The last commit, or `None` before the first. Raises `RunDirectoryError` naming file and field."""
+        path = root / STATE
+        if not path.exists():
+            return None
+        row = read_json(path)
+        try:
+            if not isinstance(row, dict):
+                raise ValueError("it must be a JSON object")
+            return cls(
+                last_completed_step=take(row, "last_completed_step", int),
+                current_skill_path=_inside(take(row, "current_skill_path", str)),
+                current_score=take(row, "current_score", _SCORE),
+                current_origin=take(row, "current_origin", str),
+                best_skill_path=_inside(take(row, "best_skill_path", str)),
+                best_score=take(row, "best_score", _SCORE),
+                best_step=take(row, "best_step", int),
+                best_origin=take(row, "best_origin", str),
+                extra=take(row, "extra", dict, {}),
+            )
+        except ValueError as error:
+            raise RunDirectoryError(
+                f"{path}: the saved state cannot be used: {error}. Restore the file, or start again with --fresh."
+            ) from error
+
+
+def _inside(path: str) -> str:
+    parts = PurePosixPath(path)
+    if parts.is_absolute() or ".." in parts.parts:
+        raise ValueError(f"the path {path!r} must lie inside the run directory")
+    return path
+
+
+class History:
+    """`history.json`: the list of step records, written whole at each commit, before the state."""
+
+    def __init__(self, root: Path) -> None:
+        self.path = root / HISTORY
+
+    def load(self) -> list[dict[str, Any]]:
+        """All records; none when there is no file. Raises `RunDirectoryError` naming the file."""
+        if not self.path.exists():
+            return []
+        rows = read_json(self.path)
+        if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+            raise RunDirectoryError(f"{self.path}: this must be a list of step records; restore the file.")
+        return rows
+
+    def write(self, records: Sequence[Mapping[str, Any]]) -> None:
+        write_bytes(self.path, json_list(json_line(dict(record)) for record in records))
+
+    def truncate(self, last_step: int) -> list[dict[str, Any]]:
+        """The records up to the committed step; later ones, of a step that is taken again, are dropped.
+
+        Raises `RunDirectoryError` when a committed step's record is not there.
+        """
+        rows = self.load()
+        kept = [row for row in rows if isinstance(row.get("step"), int) and row["step"] <= last_step]
+        steps = [row["step"] for row in kept]
+        if steps != list(range(1, last_step + 1)):
+            raise RunDirectoryError(
+                f"{self.path}: the saved state stands at step {last_step}, but the records here are not steps 1 to "
+                f"{last_step}. Restore the file, or start again with --fresh."
+            )
+        if len(kept) != len(rows):
+            self.write(kept)
+        return kept
