@@ -134,13 +134,6 @@ class OwnerTable:
             choice = self._take_plugin(name, where, settings)
             if choice is not None:
                 chosen[name] = choice
-        for name in settings:
-            if name not in wheres:
-                known_plugins = ", ".join(wheres) or "there are none"
-                self._draft.warnings.append(
-                    f"{self._where('hooks.settings')}: {name!r} is not among hooks.plugins ({known_plugins}); its "
-                    f"settings are not used"
-                )
         return evolve(hooks, plugins=tuple(wheres), settings=settings), chosen
 
     def _take_plugin(self, name: str, where: str, settings: dict[str, Any]) -> DriverChoice | None:
@@ -163,8 +156,7 @@ class OwnerTable:
             if key not in fields_of(owner):
                 self._unknown(node, f"hooks.settings.{name}.{key}", fields_of(owner))
         taken = self._draft.take(owner, nodes, f"hooks.settings.{name}.", where)
-        if nodes:
-            settings[name] = {key: getattr(taken, key, None) for key in nodes if key in fields_of(owner)}
+        settings[name] = taken
         return DriverChoice("hook", name, taken, where)
 
     def _hook_nodes(self, name: str) -> dict[str, Node]:
