@@ -93,6 +93,7 @@ class RunSummary:
     scores       `*_selection_*` on the selection tasks, `*_test_*` on the test tasks; `*_gate_score` are what
                  the gate compared. "baseline" is the start skill, "final" the last one.
     notes        what a reader must know to read the numbers right
+    already_finished    the run had been finished before and nothing was done
     """
 
     version: str
@@ -140,6 +141,7 @@ class RunSummary:
     model_failures: Mapping[str, int] = field(factory=dict)
     missing_outcomes: int = 0
     notes: tuple[str, ...] = ()
+    already_finished: bool = False
 
     def as_json(self) -> dict[str, Any]:
         return attrs.asdict(self)

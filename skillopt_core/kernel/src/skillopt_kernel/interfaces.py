@@ -147,12 +147,16 @@ class Trial(Protocol):
     `early_stop` is false when every task must be asked.
     """
 
-    candidate: Scored
-    current: Scored
-    best: Scored
-    tasks: tuple[Task, ...]
-    early_stop: bool
-
+    @property
+    def candidate(self) -> Scored: ...
+    @property
+    def current(self) -> Scored: ...
+    @property
+    def best(self) -> Scored: ...
+    @property
+    def tasks(self) -> tuple[Task, ...]: ...
+    @property
+    def early_stop(self) -> bool: ...
     def bonus(self, skill: str) -> float: ...
     def evaluate(
         self,
@@ -268,12 +272,16 @@ class Run(Protocol):
     whole     an outcome with its trajectory read back; evidence: what the environment adds for analysts
     """
 
-    settings: Any
-    seed: int
-    logger: logging.Logger
-    train: tuple[Task, ...]
-    mode: UpdateMode
-
+    @property
+    def settings(self) -> Any: ...
+    @property
+    def seed(self) -> int: ...
+    @property
+    def logger(self) -> logging.Logger: ...
+    @property
+    def train(self) -> tuple[Task, ...]: ...
+    @property
+    def mode(self) -> UpdateMode: ...
     @property
     def current(self) -> Scored: ...
     @property

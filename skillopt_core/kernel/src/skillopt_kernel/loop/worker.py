@@ -22,7 +22,7 @@ from skillopt_kernel.interfaces import Environment
 from skillopt_kernel.loop.attempts import Purpose
 from skillopt_kernel.loop.target import AttemptJudge, AttemptTarget, Complete, RunAgent
 from skillopt_kernel.records import Ask, Attempt, Missing, Outcome, Score
-from skillopt_kernel.skill import shown, skill_hash
+from skillopt_kernel.skill import shown
 
 ENDING_SENTENCES = {
     "attempt_timeout": "The attempt ran out of time.",
@@ -60,11 +60,12 @@ class AttemptWorker:
         agent: Callable[[str], RunAgent] | None,
         judge: Complete,
         journal: OutcomeJournal,
+        digest: Callable[[str], str],
         limits: Limits,
         stop: threading.Event,
         emit: Callable[..., None],
     ) -> None:
-        self._environment, self._journal, self._limits = environment, journal, limits
+        self._environment, self._journal, self._digest, self._limits = environment, journal, digest, limits
         self._target, self._agent = target, agent
         self._judge = AttemptJudge(judge, call_timeout=limits.call_timeout)
         self._stop, self._emit = stop, emit
@@ -74,7 +75,7 @@ class AttemptWorker:
 
         Raises only what must end the run: `PermanentError` and other errors made for the user.
         """
-        digest = skill_hash(ask.skill)
+        digest = self._digest(ask.skill)
         about = {"task": ask.task.id, "skill_hash": digest, "sample": ask.sample, "purpose": purpose.stage}
         self._emit("attempt_started", **about)
         began = time.monotonic()

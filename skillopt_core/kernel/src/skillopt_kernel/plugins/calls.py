@@ -121,6 +121,10 @@ class HookCalls:
     def meta_skill(self, run: Run, epoch: Epoch) -> str | None:
         return cast("str | None", self._hook.skillopt_meta_skill(run=run, epoch=epoch))
 
+    def performs(self, stage: str) -> bool:
+        """Whether any plugin implements the stage."""
+        return bool(getattr(self._hook, f"skillopt_{stage}").get_hookimpls())
+
     def observe(self, event: Event) -> None:
         """Give the event to every observer of its name. With `hooks.strict` the first failure is raised at last."""
         getattr(self._hook, f"skillopt_{event.name}")(event=event)

@@ -1,0 +1,87 @@
+"""`skillopt eval`: score a skill on one split."""
+
+from __future__ import annotations
+
+import json
+import threading
+from pathlib import Path
+from typing import Any
+
+import click
+
+from skillopt_kernel.cli.options import (
+    SeveralAfterOneFlag,
+    chosen_config,
+    config_options,
+    override_option,
+    stopping_on_interrupt,
+)
+
+INTERRUPTED = 130
+
+
+@click.command(cls=SeveralAfterOneFlag)
+@config_options
+@click.option("--skill", required=True, type=click.Path(path_type=Path), help="The skill's file.")
+@click.option("--split", default="valid_seen", show_default=True, help="train, valid_seen, valid_unseen or all.")
+@click.option("--out", "--out_root", "out", type=click.Path(path_type=Path), help="The folder of the evaluation.")
+@override_option
+@click.option("--quiet", "-q", is_flag=True, help="Show nothing but the result.")
+@click.option("--json", "as_json", is_flag=True, help="Show each event, and the result last, as lines of JSON.")
+def evaluate(
+    config: str | None,
+    config_option: str | None,
+    skill: Path,
+    split: str,
+    out: Path | None,
+    overrides: tuple[str, ...],
+    quiet: bool,
+    as_json: bool,
+) -> int:
+    """Score the skill in a file on one split of the configuration's data.
+
+    Exit code 3 when some tasks have no score.
+    """
+    import attrs
+
+    from skillopt_kernel.console import echo, error
+    from skillopt_kernel.console.displays import display_for
+    from skillopt_kernel.errors import StoppedEarly
+    from skillopt_kernel.loop import api
+
+    display = display_for(quiet=quiet, as_json=as_json)
+    stop = threading.Event()
+    try:
+        with stopping_on_interrupt(stop):
+            result = api.evaluate(
+                chosen_config(config, config_option),
+                skill,
+                split,
+                overrides,
+                out=out,
+                plugins=[("console", display)],
+                stop=stop,
+            )
+    except StoppedEarly as stopped:
+        if not stop.is_set():
+            raise
+        display.close()
+        error(f"Interrupted: {stopped}")
+        return INTERRUPTED
+    finally:
+        display.close()
+    echo(json.dumps({"evaluation": attrs.asdict(result)}) if as_json else _text(result))
+    return 0 if result.n_scored == result.n_items else StoppedEarly.exit_code
+
+
+def _text(result: Any) -> str:
+    from skillopt_kernel.console import score, table
+
+    rows = [
+        (kind, str(row["total"]), str(row["scored"]), score(row["hard_acc"]), score(row["soft"]))
+        for kind, row in result.by_kind.items()
+    ]
+    missing = result.n_items - result.n_scored
+    note = f"\n{missing} of {result.n_items} tasks have no score and are in no mean." if missing else ""
+    title = f"{result.skill} on {result.split}"
+    return f"{title}\n{table(('task type', 'tasks', 'scored', 'hard', 'soft'), rows)}{note}\nFolder: {result.folder}"

@@ -1,0 +1,193 @@
+"""The two things people do: train a skill, and evaluate one. Usable twice in one process."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import attrs
+from attrs import frozen
+
+from skillopt_kernel.config import load_config
+from skillopt_kernel.config.resolved import Config
+from skillopt_kernel.errors import SkillOptError
+from skillopt_kernel.gating import compute_score
+from skillopt_kernel.history import RunSummary
+from skillopt_kernel.loop import artifacts
+from skillopt_kernel.loop.attempts import Purpose
+from skillopt_kernel.loop.final import by_kind
+from skillopt_kernel.loop.opening import Prepared, open_run, prepare, read_skill
+from skillopt_kernel.loop.run import RunContext
+from skillopt_kernel.loop.scoring import outcomes_of
+from skillopt_kernel.loop.trainer import run_training
+from skillopt_kernel.records import Outcome, Task
+from skillopt_kernel.splits import split_name, tasks_of
+from skillopt_kernel.store.directory import RunDirectory
+from skillopt_kernel.store.files import write_json
+
+Source = Config | str | Path | Mapping[str, Any]
+
+
+@frozen(kw_only=True)
+class Evaluation:
+    """What `evaluate` returns and `eval_summary.json` holds; scores over the scored tasks, `None`: none is."""
+
+    skill: str
+    split: str
+    folder: str
+    n_items: int
+    n_scored: int
+    hard: float | None
+    soft: float | None
+    by_kind: Mapping[str, Any]
+
+
+def train(
+    config: Source,
+    overrides: Sequence[str] = (),
+    *,
+    out: str | Path | None = None,
+    fresh: bool = False,
+    plugins: Sequence[tuple[str, Any]] = (),
+    stop: threading.Event | None = None,
+) -> RunSummary:
+    """Train a skill and return the run's summary; the text is `best_skill.md` in `summary.folder`.
+
+    config     a loaded configuration, a path, a packaged name ("demo") or a mapping
+    overrides  as `-o`: "train.num_epochs=2"
+    out        the run directory; default: `env.out_root`, else outputs/<name>-<8 hex of the fingerprint>
+    fresh      begin beside an earlier run of that name. Without it an unfinished run there is resumed and a
+               finished one is returned as it is
+    plugins    further hook plugins as (name, object), asked after the configuration's own and before the defaults
+    stop       once set, what is in flight is finished and saved, and `StoppedEarly` is raised
+
+    Raises `SkillOptError` with a sentence for whatever a user can put right.
+    """
+    prepared = prepare(_loaded(config, overrides), plugins)
+    directory = open_directory(prepared, out, fresh=fresh)
+    if directory.finished:
+        return attrs.evolve(RunSummary(**directory.summary()), already_finished=True)
+    stop = stop or threading.Event()
+    directory.save_config(prepared.config.as_dict(), prepared.fingerprint())
+    with open_run(prepared, directory, stop) as run:
+        watch = threading.Thread(target=_stop_pool, args=(run, stop), daemon=True)
+        watch.start()
+        try:
+            run.emit("run_started", **about(prepared, run))
+            return run_training(run)
+        except BaseException as error:
+            run.place.stage = None
+            run.emit("run_failed", error=type(error).__name__, message=str(error))
+            raise
+        finally:
+            run.ended.set()
+
+
+def _stop_pool(run: RunContext, stop: threading.Event) -> None:
+    """Carry the wish to stop to the pool, which may be waiting for attempts."""
+    while not run.ended.is_set():
+        if stop.wait(0.2):
+            run.pool.stop()
+            return
+
+
+def about(prepared: Prepared, run: RunContext) -> dict[str, Any]:
+    """What a run is about to do: the data of `run_started`, printed at the start."""
+    config, state = prepared.config, run.state_of_run
+    return {
+        "config": config.name,
+        "resumed": state.step > 0 or run.outcomes.count > 0,
+        "step_done": state.step,
+        "models": run.models.describe(),
+        "splits": {name: len(getattr(run.splits, name)) for name in ("train", "selection", "test")},
+        "epochs": run.plan.num_epochs,
+        "steps_per_epoch": run.plan.steps_per_epoch,
+        "total_steps": run.plan.total_steps,
+        "batch_size": config.train.batch_size,
+        "accumulation": config.train.accumulation,
+        "environment": config.drivers["env"].name,
+        "gate": config.drivers["gate"].name if config.evaluation.use_gate else "off (every candidate is taken)",
+        "scheduler": config.drivers["scheduler"].name,
+        "update": config.drivers["update"].name,
+        "epoch_end": [n for n in ("slow_update", "meta_skill") if run.hooks.performs(n)],
+        "workers": config.env.workers,
+        "folder": str(run.directory.root),
+        "skill_hash": run.digest(state.current.skill),
+        "warnings": list(config.warnings),
+    }
+
+
+def evaluate(
+    config: Source,
+    skill: str | Path,
+    split: str = "valid_seen",
+    overrides: Sequence[str] = (),
+    *,
+    out: str | Path | None = None,
+    plugins: Sequence[tuple[str, Any]] = (),
+    stop: threading.Event | None = None,
+) -> Evaluation:
+    """Evaluate the skill in the file `skill` on one split, or on "all", and write `eval_summary.json`.
+
+    split: train; val, valid_seen or selection; test or valid_unseen; all. The folder is `out`, or
+    outputs/eval-<name>-<8 hex>, and outcomes that are there already are not asked again.
+    """
+    text = read_skill(Path(skill), "--skill")
+    prepared = prepare(_loaded(config, overrides), plugins, skill=text)
+    name, tasks = asked_tasks(prepared, split)
+    directory = open_directory(prepared, out, fresh=False, prefix="eval-")
+    directory.save_config(prepared.config.as_dict(), prepared.fingerprint())
+    with open_run(prepared, directory, stop or threading.Event()) as run:
+        purpose = Purpose("selection" if name == "selection" else name, name)
+        run.emit("run_started", **about(prepared, run))
+        with run.stage("evaluate", {}, tasks=len(tasks)) as made:
+            outcomes = outcomes_of(run, text, tasks, purpose)
+            made["hard"], made["soft"] = compute_score(outcomes)
+        artifacts.write_results(run, purpose.folder, outcomes)
+        evaluation = _evaluation(run, str(skill), name, outcomes)
+        write_json(run.directory.root / "eval_summary.json", attrs.asdict(evaluation))
+        run.emit("run_finished", status="finished", hard=evaluation.hard, soft=evaluation.soft)
+    return evaluation
+
+
+def asked_tasks(prepared: Prepared, split: str) -> tuple[str, tuple[Task, ...]]:
+    """The canonical name of a split and its tasks; refuses a split without tasks."""
+    splits = prepared.splits
+    name = "all" if split == "all" else split_name(split)
+    tasks = splits.train + splits.selection + splits.test if name == "all" else tasks_of(splits, name)
+    if not tasks:
+        raise SkillOptError(f"--split {split}: the split {name} has no tasks; choose another split.")
+    return name, tasks
+
+
+def _evaluation(run: RunContext, skill: str, split: str, outcomes: Sequence[Outcome]) -> Evaluation:
+    hard, soft = compute_score(outcomes)
+    return Evaluation(
+        skill=skill,
+        split=split,
+        folder=str(run.directory.root),
+        n_items=len(outcomes),
+        n_scored=sum(outcome.scored for outcome in outcomes),
+        hard=hard,
+        soft=soft,
+        by_kind=by_kind(outcomes),
+    )
+
+
+def _loaded(config: Source, overrides: Sequence[str]) -> Config:
+    if isinstance(config, Config):
+        if overrides:
+            raise SkillOptError("overrides cannot be given with a loaded configuration; give them to load_config.")
+        return config
+    return load_config(config, overrides)
+
+
+def open_directory(prepared: Prepared, out: str | Path | None, *, fresh: bool, prefix: str = "") -> RunDirectory:
+    """The run's directory, made or taken up; a directory of another configuration is refused."""
+    fingerprint = prepared.fingerprint()
+    chosen = out if out is not None else prepared.config.env.out_root
+    if chosen is None:
+        chosen = Path("outputs") / RunDirectory.default_name(f"{prefix}{prepared.config.name}", fingerprint)
+    return RunDirectory.open(Path(chosen), fingerprint, fresh=fresh)

@@ -1,0 +1,277 @@
+"""Opening a run: from a configuration to everything that the loop works with, checked before anything is spent."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import attrs
+from attrs import frozen
+
+from skillopt_kernel.config.resolved import Config
+from skillopt_kernel.errors import ConfigError
+from skillopt_kernel.interfaces import DriverContext, Environment
+from skillopt_kernel.loop.attempts import AttemptPool
+from skillopt_kernel.loop.checkpoint import restore
+from skillopt_kernel.loop.plan import Plan
+from skillopt_kernel.loop.run import RunContext
+from skillopt_kernel.loop.state import LoopState
+from skillopt_kernel.loop.worker import AttemptWorker, Limits
+from skillopt_kernel.models.opening import Models
+from skillopt_kernel.plugins.assembly import Assembled, assemble
+from skillopt_kernel.plugins.discovery import make_driver, owner_of
+from skillopt_kernel.prompting import Prompt, resolve_prompts
+from skillopt_kernel.records import Splits, Task
+from skillopt_kernel.skill import skill_hash
+from skillopt_kernel.splits import check_splits, check_train_size
+from skillopt_kernel.stages import default_stages
+from skillopt_kernel.store.directory import RunDirectory
+from skillopt_kernel.store.event_log import EventLog
+from skillopt_kernel.store.lock import RunLock
+from skillopt_kernel.store.outcomes import OutcomeStore
+from skillopt_kernel.store.redaction import Redactor
+
+EXECUTORS = {"thread": "threads", "process": "processes"}
+"""Which executor `auto` means, by what the environment says of itself."""
+
+
+@frozen
+class Prepared:
+    """A configuration with its drivers made and its data checked; nothing is written or spent yet."""
+
+    config: Config
+    assembled: Assembled
+    environment: Environment
+    splits: Splits
+    skill: str
+    mode: Any
+    scheduler: Any
+    gate: Any
+    prompts: Mapping[str, Prompt]
+    logger: logging.Logger
+
+    def fingerprint(self) -> dict[str, Any]:
+        """What can change a result: configuration, start skill, data, prompts, and the drivers' versions."""
+        data = hashlib.sha256()
+        for name in ("train", "selection", "test"):
+            data.update("|".join([name, *(task.content_hash() for task in getattr(self.splits, name))]).encode())
+        owners = {kind: owner_of(kind, choice.name) for kind, choice in self.config.drivers.items()}
+        owners |= {role: owner_of("backend", choice.name) for role, choice in self.config.backends.items()}
+        return {
+            **self.config.fingerprint(),
+            "start_skill": skill_hash(self.skill),
+            "data": data.hexdigest()[:16],
+            "prompts": {name: prompt.hash for name, prompt in self.prompts.items()},
+            "drivers": owners,
+        }
+
+
+def prepare(config: Config, plugins: Sequence[tuple[str, Any]] = (), *, skill: str | None = None) -> Prepared:
+    """Assemble the hooks, let them configure, make the drivers and check the data.
+
+    plugins: further hook plugins as (name, object), asked before the defaults. skill: the text to start from,
+    in place of the configured one.
+    """
+    logger = logging.getLogger("skillopt")
+    assembled = assemble(
+        default_stages(), config.hooks, _folder_of(config), drivers=plugins, where=lambda key: place_of(config, key)
+    )
+    config = configured(config, assembled, logger)
+    context = DriverContext(logger=logger, seed=config.train.seed)
+    environment = _driver(config, "env", attrs.evolve(context, common=config.env))
+    splits = environment.splits()
+    check_splits(splits)
+    splits = first_tasks(splits, config)
+    check_train_size(config.train.train_size, len(splits.train))
+    mode = _driver(config, "update", context)
+    return Prepared(
+        config=config,
+        assembled=assembled,
+        environment=environment,
+        splits=splits,
+        skill=start_skill(config, environment) if skill is None else skill,
+        mode=mode,
+        scheduler=_driver(config, "scheduler", context),
+        gate=_driver(config, "gate", context),
+        prompts=resolve_prompts(config.prompts, environment, mode),
+        logger=logger,
+    )
+
+
+def configured(config: Config, assembled: Assembled, logger: logging.Logger) -> Config:
+    """The configuration after every `skillopt_configure`."""
+    before_run = BeforeRun(config, config.train.seed, logger)
+    for plugin, overrides in assembled.calls.configure(before_run):  # type: ignore[arg-type]
+        config = config.with_overrides(overrides, origin=f"plugin {plugin}")
+    return config
+
+
+@frozen
+class BeforeRun:
+    """What `skillopt_configure` is given: there is no run yet."""
+
+    settings: Config
+    seed: int
+    logger: logging.Logger
+
+
+def first_tasks(splits: Splits, config: Config) -> Splits:
+    """The first `sel_env_num` selection and `test_env_num` test tasks; 0 means all."""
+
+    def first(tasks: tuple[Task, ...], count: int) -> tuple[Task, ...]:
+        return tasks[:count] if count else tasks
+
+    evaluation = config.evaluation
+    return Splits(
+        tuple(splits.train),
+        first(tuple(splits.selection), evaluation.sel_env_num),
+        first(tuple(splits.test), evaluation.test_env_num),
+    )
+
+
+def start_skill(config: Config, environment: Environment) -> str:
+    """The text of `env.skill_init`, or the environment's own initial skill."""
+    path = config.env.skill_init
+    if path is not None:
+        return read_skill(path, "env.skill_init")
+    give = getattr(environment, "initial_skill", None)
+    return str(give()) if give is not None else ""
+
+
+def read_skill(path: Path, key: str) -> str:
+    """The text of a skill file. Raises `ConfigError` when it is missing, no file, or not UTF-8."""
+    try:
+        return path.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{key}: {path} is not UTF-8 (byte {error.start}); save it as UTF-8.") from error
+    except OSError as error:
+        raise ConfigError(f"{key}: the skill {path} cannot be read ({error.strerror}); correct the path.") from error
+
+
+def _driver(config: Config, kind: str, context: DriverContext) -> Any:
+    choice = config.driver(kind)
+    return make_driver(kind, choice.name, choice.settings, context, where=choice.where)
+
+
+def place_of(config: Config, key: str) -> str:
+    """A key with its file and line, as messages begin."""
+    origin = config.origins.get(key)
+    return f"{origin}: {key}" if origin else key
+
+
+def _folder_of(config: Config) -> Path:
+    return config.path.parent if config.path is not None else Path.cwd()
+
+
+@contextmanager
+def open_run(prepared: Prepared, directory: RunDirectory, stop: threading.Event) -> Iterator[RunContext]:
+    """Lock the directory, open store, models and pool, take up the last checkpoint; close all in reverse."""
+    config = prepared.config
+    with ExitStack() as closing:
+        closing.enter_context(RunLock(directory.root))
+        redactor = Redactor(config.credentials)
+        outcomes = closing.enter_context(OutcomeStore(directory.root, redactor))
+        events = EventLog(directory.root, directory.root.name, prepared.assembled.calls.observe, redactor)
+        closing.callback(events.close)
+        models = open_models(prepared, redactor, events, stop)
+        closing.callback(models.close)
+        check_roles(prepared, models)
+        state = LoopState.at_start(prepared.skill)
+        models.ledger.restore(restore(directory, state))
+        directory.save_skill(0, prepared.skill)
+        executor = make_executor(prepared)
+        closing.callback(executor.close)
+        run = RunContext(
+            settings=config,
+            directory=directory,
+            environment=prepared.environment,
+            splits=prepared.splits,
+            plan=plan_of(prepared),
+            mode=prepared.mode,
+            scheduler=prepared.scheduler,
+            gate=prepared.gate,
+            prompts=prepared.prompts,
+            hooks=prepared.assembled.calls,
+            models=models,
+            pool=None,  # type: ignore[arg-type]
+            outcomes=outcomes,
+            events=events,
+            state_of_run=state,
+            stop=stop,
+            logger=prepared.logger,
+            seconds_before=state.seconds,
+        )
+        worker = make_worker(prepared, run, models)
+        run.pool = AttemptPool(
+            executor,
+            key=lambda ask: (run.digest(ask.skill), ask.task.id, ask.sample),
+            find=outcomes.find,
+            perform=worker.perform,
+            expected=outcomes.expected_seconds,
+        )
+        try:
+            yield run
+        finally:
+            run.pool.stop()
+            run.pool.drain()
+
+
+def open_models(prepared: Prepared, redactor: Redactor, events: EventLog, stop: threading.Event) -> Models:
+    config = prepared.config
+
+    def context(role: str, choice: Any) -> DriverContext:
+        return DriverContext(logger=prepared.logger, seed=config.train.seed, role=role, model=choice.model)
+
+    return Models(
+        config.backends,
+        make_driver,
+        context=context,
+        limit=max(config.env.workers, config.gradient.analyst_workers),
+        redactor=redactor,
+        emit=lambda data: events.emit("model_called", **data),
+        cancelled=stop,
+        effort=config.model.reasoning_effort or None,
+    )
+
+
+def check_roles(prepared: Prepared, models: Models) -> None:
+    """Refuse a backend that cannot play its role before the first task."""
+    models.check_capabilities("target", prepared.environment.targets)
+    models.check_capabilities("optimizer")
+
+
+def make_executor(prepared: Prepared) -> Any:
+    """The executor that the configuration names; `auto` follows the environment."""
+    choice = prepared.config.drivers["executor"]
+    name = EXECUTORS[prepared.environment.isolation] if choice.name == "auto" else choice.name
+    context = DriverContext(logger=prepared.logger, seed=prepared.config.train.seed, common=prepared.config.env)
+    return make_driver("executor", name, choice.settings, context, where=choice.where)
+
+
+def make_worker(prepared: Prepared, run: RunContext, models: Models) -> AttemptWorker:
+    config = prepared.config
+    return AttemptWorker(
+        prepared.environment,
+        target=lambda _: models.chat("target").complete,
+        agent=None,
+        judge=lambda request: models.chat("judge").complete(request),
+        journal=run.outcomes,
+        digest=run.digest,
+        limits=Limits(
+            call_timeout=config.env.exec_timeout or None,
+            attempt_timeout=config.env.attempt_timeout or None,
+            effort=None,
+        ),
+        stop=run.stop,
+        emit=run.emit,
+    )
+
+
+def plan_of(prepared: Prepared) -> Plan:
+    train = prepared.config.train
+    return Plan(prepared.splits.train, train.num_epochs, train.batch_size, train.accumulation, train.seed)

@@ -1,0 +1,265 @@
+"""One run as its stages and hooks see it: the `Run` of `skillopt_kernel.interfaces`, made of its parts."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import random
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import attrs
+from attrs import define, field
+
+from skillopt_kernel.errors import HookError, SkillOptError, StoppedEarly
+from skillopt_kernel.interfaces import Environment, Gate, Moment, Optimizer, Scheduler, UpdateMode
+from skillopt_kernel.loop.attempts import AttemptPool, Purpose
+from skillopt_kernel.loop.plan import Plan
+from skillopt_kernel.loop.state import LoopState
+from skillopt_kernel.loop.trial import PoolTrial
+from skillopt_kernel.models.ledger import Ledger
+from skillopt_kernel.models.opening import Models
+from skillopt_kernel.plugins.calls import HookCalls
+from skillopt_kernel.prompting import Prompt
+from skillopt_kernel.records import (
+    Applied,
+    Ask,
+    EditBudget,
+    GateDecision,
+    Outcome,
+    Scored,
+    Splits,
+    Task,
+    Update,
+)
+from skillopt_kernel.skill import skill_hash
+from skillopt_kernel.store.directory import RunDirectory
+from skillopt_kernel.store.event_log import EventLog
+from skillopt_kernel.store.outcomes import OutcomeStore
+
+PLUGIN_STATE_LIMIT = 64_000
+"""Bytes of JSON that one plugin may keep with each checkpoint."""
+
+
+@define
+class Place:
+    """Where the loop is: what events and folders are labelled with."""
+
+    epoch: int | None = None
+    step: int | None = None
+    stage: str | None = None
+    purpose: Purpose = field(factory=lambda: Purpose("rollout", "rollout"))
+
+
+@define(eq=False, kw_only=True)
+class RunContext:
+    """Everything that one run works with. The loop's thread only, but for `emit`."""
+
+    settings: Any
+    directory: RunDirectory
+    environment: Environment
+    splits: Splits
+    plan: Plan
+    mode: UpdateMode
+    scheduler: Scheduler
+    gate: Gate
+    prompts: Mapping[str, Prompt]
+    hooks: HookCalls
+    models: Models
+    pool: AttemptPool
+    outcomes: OutcomeStore
+    events: EventLog
+    state_of_run: LoopState
+    stop: threading.Event
+    logger: logging.Logger
+    place: Place = field(factory=Place)
+    began: float = field(factory=time.monotonic)
+    seconds_before: float = 0.0
+    ended: threading.Event = field(factory=threading.Event)
+    digest: Callable[[str], str] = field(factory=lambda: lru_cache(maxsize=64)(skill_hash))
+    """The skill hash of a text, remembered: every ask needs it."""
+    tasks: dict[str, Task] = field(factory=dict, init=False)
+    """Every task by its id."""
+    _train_ids: frozenset[str] = field(default=frozenset(), init=False)
+
+    def __attrs_post_init__(self) -> None:
+        splits = self.splits
+        self.tasks = {task.id: task for split in (splits.train, splits.selection, splits.test) for task in split}
+        self._train_ids = frozenset(task.id for task in splits.train)
+
+    @property
+    def seed(self) -> int:
+        return int(self.settings.train.seed)
+
+    @property
+    def train(self) -> tuple[Task, ...]:
+        return self.splits.train
+
+    @property
+    def ledger(self) -> Ledger:
+        return self.models.ledger
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """One JSON dict a plugin, by the plugin's name; made empty at the first look."""
+        return _DictOfDicts(self.state_of_run.plugins)
+
+    @property
+    def current(self) -> Scored:
+        return self.state_of_run.current
+
+    @property
+    def best(self) -> Scored:
+        return self.state_of_run.best
+
+    def folder(self, moment: Any) -> Path:
+        """The folder of a step or an epoch's end, made if need be."""
+        path = (
+            self.directory.step(moment.number)
+            if hasattr(moment, "batch")
+            else self.directory.slow_update(moment.number)
+        )
+        path.mkdir(parents=True, exist_ok=True)
+        return path
+
+    def random(self, *names: str | int) -> random.Random:
+        """A generator of its own for these names, the same on every run with this seed."""
+        digest = hashlib.sha256("|".join(map(str, (self.seed, *names))).encode("utf-8")).digest()
+        return random.Random(int.from_bytes(digest[:8], "big"))
+
+    # Attempts ----------------------------------------------------------------------------------------------
+
+    def evaluate(self, asks: Sequence[Ask]) -> Iterator[Outcome]:
+        """Outcomes of training tasks in the order asked, for a stage's own use."""
+        return self.pool.evaluate(asks, self.place.purpose)
+
+    def prefetch(self, asks: Sequence[Ask]) -> None:
+        self.pool.prefetch(asks, self.place.purpose)
+
+    def whole(self, outcome: Outcome) -> Outcome:
+        return self.outcomes.with_trajectory(outcome)
+
+    def evidence(self, outcome: Outcome) -> Mapping[str, str]:
+        """What the environment adds for analysts; nothing for a task that is not a training task."""
+        give = getattr(self.environment, "evidence", None)
+        if outcome.task_id not in self._train_ids or give is None or outcome.attempt is None:
+            return {}
+        return dict(give(self.tasks[outcome.task_id], outcome.attempt))
+
+    # Models and drivers ------------------------------------------------------------------------------------
+
+    def optimizer(self, stage: str, key: str = "") -> Optimizer:
+        if self.stop.is_set():
+            raise StoppedEarly("the run was asked to stop; its state is saved.")
+        return self.models.optimizer(stage, key)
+
+    def prompt(self, name: str, **values: str) -> str:
+        return self.prompts[name].fill(**values)
+
+    def scheduled_budget(self, step: Any, update: Update | None) -> EditBudget:
+        if not self.mode.budgeted or self.settings.optimizer.lr_control_mode == "none":
+            return EditBudget(None, "the configuration asks for no limit")
+        moment = Moment(
+            step=step.number,
+            total_steps=self.plan.total_steps,
+            update=update,
+            evidence=step.numbers(),
+            optimizer=self.optimizer("lr_autonomous") if update is not None else None,
+        )
+        return self.scheduler.budget(moment)
+
+    def apply(self, skill: str, update: Update, budget: EditBudget) -> Applied:
+        return self.mode.apply(skill, update, budget, self.optimizer("rewrite"))
+
+    def judge(self, applied: Applied, current: Scored, best: Scored) -> GateDecision:
+        """Ask the gate driver. Without a gate everything is asked, and the candidate is taken whatever it says."""
+        use_gate = self.settings.evaluation.use_gate
+        trial = PoolTrial(
+            candidate=Scored(applied.candidate, f"step_{self.place.step or 0:04d}"),
+            current=current,
+            best=best,
+            tasks=self.splits.selection,
+            early_stop=use_gate,
+            pool=self.pool,
+            purpose=self.place.purpose,
+            bonus_of=self.bonus,
+        )
+        decision = self.gate.judge(trial)
+        if use_gate:
+            return decision
+        reason = f"evaluation.use_gate is false: taken without regard to the gate ({decision.reason})"
+        return attrs.evolve(decision, action="force_accept", skill=applied.candidate, reason=reason)
+
+    def bonus(self, skill: str) -> float:
+        return self.hooks.score_bonus(self, skill)
+
+    def gate_score(self, scored: Scored) -> float | None:
+        """The gate score of a skill over the selection tasks that it has a score on, bonus included."""
+        from skillopt_kernel.gating import compute_score
+
+        hard, soft = compute_score(scored.outcomes.values())
+        if hard is None or soft is None:
+            return None
+        return self.gate.score(hard, soft, scored.skill) + self.bonus(scored.skill)
+
+    def skill_after(self, step: int) -> str:
+        """The current skill as it was after `step`; 0 is the start skill."""
+        return self.directory.read_skill(step)
+
+    # Events and stages -------------------------------------------------------------------------------------
+
+    def emit(self, name: str, **data: Any) -> None:
+        place = self.place
+        self.events.emit(name, epoch=place.epoch, step=place.step, stage=place.stage, **data)
+
+    @contextmanager
+    def stage(self, name: str, timing: dict[str, float], **about: Any) -> Iterator[dict[str, Any]]:
+        """Announce a stage, time it and announce its end with what the body put into the dict."""
+        self.place.stage = name
+        began = time.monotonic()
+        self.emit("stage_started", **about)
+        made: dict[str, Any] = {}
+        try:
+            yield made
+        finally:
+            seconds = time.monotonic() - began
+            timing[f"{name}_s"] = round(timing.get(f"{name}_s", 0.0) + seconds, 3)
+        self.emit("stage_finished", seconds=round(seconds, 3), **made)
+        self.place.stage = None
+
+    def check_plugin_state(self) -> None:
+        """Raise `SkillOptError` for a plugin whose state is no JSON dict or too large to be saved."""
+        for name, state in self.state_of_run.plugins.items():
+            try:
+                size = len(json.dumps(state, allow_nan=False).encode("utf-8"))
+            except (TypeError, ValueError) as error:
+                raise HookError("run.state", name, error) from error
+            if size > PLUGIN_STATE_LIMIT:
+                raise SkillOptError(
+                    f"the plugin {name!r} keeps {size:,} bytes in run.state, more than {PLUGIN_STATE_LIMIT:,}; it "
+                    f"should keep large things in its own files (run.folder(step))."
+                )
+
+
+class _DictOfDicts(dict[str, Any]):
+    """A view of the plugins' states: an unknown name gives a new empty dict that is kept."""
+
+    def __init__(self, states: dict[str, dict[str, Any]]) -> None:
+        super().__init__(states)
+        self._states = states
+
+    def __missing__(self, name: str) -> dict[str, Any]:
+        state: dict[str, Any] = {}
+        self[name] = state
+        self._states[name] = state
+        return state
+
+    def __setitem__(self, name: str, state: Any) -> None:
+        super().__setitem__(name, state)
+        self._states[name] = state
