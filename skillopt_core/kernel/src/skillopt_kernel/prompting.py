@@ -1,0 +1,105 @@
+"""Prompts: Markdown with `{{name}}`, found in three places and checked when they are loaded."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from attrs import frozen
+
+from skillopt_kernel.errors import ConfigError
+
+_VARIABLE = re.compile(r"\{\{\s*(\w+)\s*\}\}")
+_COMMON = frozenset({"budget", "schema"})
+_MERGE = _COMMON | {"level"}
+VARIABLES: Mapping[str, frozenset[str]] = {"merge_failure": _MERGE, "merge_success": _MERGE, "merge_final": _MERGE}
+"""Prompt -> the names that it may use; prompts that are not listed may use `budget` and `schema`.
+
+budget  a number, or "no limit"; schema: JSON schema of one item; level: level of the merge tree, from 1
+"""
+
+
+@frozen
+class Prompt:
+    """One prompt as it is used. `source` says where it was found, `hash` is 16 hex digits of SHA-256."""
+
+    name: str
+    text: str
+    source: str
+    hash: str
+
+    def fill(self, **values: Any) -> str:
+        """The text with every `{{name}}` replaced, in one pass: nothing in a value is replaced again.
+
+        Values that the prompt does not use are ignored. Raises `KeyError` when one that it uses is not given.
+        """
+        return _VARIABLE.sub(lambda match: str(values[match[1]]), self.text)
+
+
+def make_prompt(name: str, text: str, source: str) -> Prompt:
+    """Check `text` and make a prompt of it.
+
+    Raises `ConfigError`, naming `source`, the line and the known names, for an unknown `{{name}}` and for a
+    blank text.
+    """
+    if not text.strip():
+        raise ConfigError(f"{source}: the prompt {name!r} is empty; write it, or leave the key out to use the default")
+    known = VARIABLES.get(name, _COMMON)
+    problems = []
+    for match in _VARIABLE.finditer(text):
+        if match[1] not in known:
+            line = text.count("\n", 0, match.start()) + 1
+            names = ", ".join(f"{{{{{each}}}}}" for each in sorted(known))
+            problems.append(f"{source}:{line}: the prompt {name!r} uses {match[0]}, but it can only use {names}")
+    if problems:
+        raise ConfigError(*problems)
+    return Prompt(name, text, source, hashlib.sha256(text.encode("utf-8")).hexdigest()[:16])
+
+
+def resolve_prompts(config_prompts: Mapping[str, Path], environment: Any, update_mode: Any) -> dict[str, Prompt]:
+    """The prompts of a run by name: the configuration's, else the environment's, else the update mode's.
+
+    config_prompts  name -> path of a Markdown file
+    environment     may have a method `prompts() -> Mapping[str, str]`; names that the mode lacks are not used
+    update_mode     has `name` and `prompts() -> Mapping[str, str]`, which says what prompts there are
+
+    Raises `ConfigError` for a name that there is not, a file that cannot be read and an unknown `{{name}}`.
+    """
+    defaults = update_mode.prompts()
+    unknown = [name for name in config_prompts if name not in defaults]
+    if unknown:
+        raise ConfigError(*(_unknown_prompt(name, defaults) for name in unknown))
+    own: Mapping[str, str] = environment.prompts() if hasattr(environment, "prompts") else {}
+    resolved: dict[str, Prompt] = {}
+    for name, default in defaults.items():
+        if name in config_prompts:
+            path = config_prompts[name]
+            resolved[name] = make_prompt(name, _read(name, path), str(path))
+        elif name in own:
+            resolved[name] = make_prompt(name, own[name], f"the environment's prompt {name}")
+        else:
+            resolved[name] = make_prompt(name, default, f"the prompt {name} of the update mode {update_mode.name}")
+    return resolved
+
+
+def _unknown_prompt(name: str, known: Mapping[str, str]) -> str:
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, known, n=1)
+    hint = f"did you mean {near[0]!r}?" if near else "leave it out."
+    return f"prompts.{name}: there is no prompt of this name; there are {', '.join(sorted(known))}; {hint}"
+
+
+def _read(name: str, path: Path) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise ConfigError(f"prompts.{name}: the file {path} cannot be read ({reason}); correct the path") from None
+    except UnicodeDecodeError as error:
+        raise ConfigError(
+            f"prompts.{name}: the file {path} is not UTF-8 (byte {error.start}); save it as UTF-8"
+        ) from None
