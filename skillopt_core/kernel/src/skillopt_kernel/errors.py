@@ -67,10 +67,6 @@ class PassingError(ModelError):
 
 
 class CallTimeout(PassingError):
-    """No reply within the call's own time limit."""
-
-
-class CallTimeout(PassingError):
     """No reply within the time that the call was given."""
 
 

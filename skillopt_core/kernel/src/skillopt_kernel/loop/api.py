@@ -137,7 +137,7 @@ def evaluate(
     text = read_skill(Path(skill), "--skill")
     prepared = prepare(_loaded(config, overrides), plugins, skill=text)
     name, tasks = asked_tasks(prepared, split)
-    directory = open_directory(prepared, out, fresh=False, prefix="eval-")
+    directory = open_directory(prepared, out, fresh=False, prefix=f"eval-{name}-")
     directory.save_config(prepared.config.as_dict(), prepared.fingerprint())
     with open_run(prepared, directory, stop or threading.Event()) as run:
         purpose = Purpose("selection" if name == "selection" else name, name)
@@ -185,9 +185,17 @@ def _loaded(config: Source, overrides: Sequence[str]) -> Config:
 
 
 def open_directory(prepared: Prepared, out: str | Path | None, *, fresh: bool, prefix: str = "") -> RunDirectory:
-    """The run's directory, made or taken up; a directory of another configuration is refused."""
+    """The run's directory, made or taken up; a directory of another configuration is refused.
+
+    More epochs than before are another configuration only where the schedule is stretched over all of them.
+    """
     fingerprint = prepared.fingerprint()
+    stretched = getattr(prepared.scheduler, "depends_on_total_steps", True)
+
+    def may_change(key: str, old: Any, new: Any) -> bool:
+        return key == "train.num_epochs" and not stretched and isinstance(old, int) and new >= old
+
     chosen = out if out is not None else prepared.config.env.out_root
     if chosen is None:
         chosen = Path("outputs") / RunDirectory.default_name(f"{prefix}{prepared.config.name}", fingerprint)
-    return RunDirectory.open(Path(chosen), fingerprint, fresh=fresh)
+    return RunDirectory.open(Path(chosen), fingerprint, fresh=fresh, may_change=may_change)

@@ -142,7 +142,7 @@ def test_fields(tested: Mapping[str, tuple[Outcome, ...]]) -> dict[str, Any]:
         fields |= {f"{prefix}_hard": hard, f"{prefix}_soft": soft, f"{prefix}_n": len(scored)}
         if scored and all(value in (0.0, 1.0) for value in scored):
             interval = wilson_interval(int(sum(scored)), len(scored))
-            intervals[f"{prefix}_hard"] = list(interval) if interval is not None else None
+            intervals[f"{prefix}_hard"] = [interval.low, interval.high] if interval is not None else None
     first = fields.get("baseline_test_hard")
     for prefix in ("test", "final_test"):
         hard = fields.get(f"{prefix}_hard")

@@ -39,8 +39,8 @@ class MemoryEntry:
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> MemoryEntry:
-        tuples = ("failure_patterns", "rejected_edits", "not_applied")
-        return cls(**{key: tuple(item) if key in tuples else item for key, item in value.items()})
+        fields: dict[str, Any] = {key: tuple(v) if isinstance(v, list) else v for key, v in value.items()}
+        return cls(**fields)
 
 
 def remember(

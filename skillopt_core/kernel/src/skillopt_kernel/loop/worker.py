@@ -145,16 +145,16 @@ class AttemptWorker:
         )
 
     def _score(self, ask: Ask, attempt: Attempt) -> tuple[Score | None, Missing | None]:
+        score: Score | None = None
+        missing: Missing | None = None
         try:
             score = self._environment.score(ask.task, attempt, self._judge)
         except SkillOptError:
             raise
         except ModelError as error:
-            score, missing = None, Missing("judge", str(error))
+            missing = Missing("judge", str(error))
         except Exception as error:
-            score, missing = None, Missing("environment", f"scoring failed: {type(error).__name__}: {error}")
-        else:
-            missing = None
+            missing = Missing("environment", f"scoring failed: {type(error).__name__}: {error}")
         if attempt.ended is None:
             return score, missing
         sentence = ENDING_SENTENCES[attempt.ended]

@@ -1,0 +1,63 @@
+"""`skillopt status`: what a run, also a live one, has reached."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+
+@click.command()
+@click.argument("run", type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
+def status(run: Path, as_json: bool) -> int:
+    """What the run in the folder RUN has reached; reads only, also while it is running."""
+    from skillopt_kernel.console import echo
+    from skillopt_kernel.errors import RunDirectoryError
+    from skillopt_kernel.store.reading import read_run
+
+    view = read_run(run)
+    if view.status == "foreign":
+        raise RunDirectoryError(f"{view.problem} `skillopt runs FOLDER` lists the runs in a folder.")
+    if as_json:
+        told = ("status", "problem", "config_name", "step", "total_steps", "current_score", "best_score", "best_step")
+        echo(json.dumps({name: getattr(view, name) for name in told} | {"at": dict(view.at), "folder": str(run)}))
+    else:
+        echo(_text(view))
+    return 1 if view.status == "broken" else 0
+
+
+def _text(view: Any) -> str:
+    from skillopt_kernel.console import score, table
+
+    total = f" of {view.total_steps}" if view.total_steps is not None else ""
+    lines = [f"{view.config_name}: {view.status}, step {view.step}{total} committed"]
+    if view.holder is not None:
+        at = ", ".join(f"{name} {value}" for name, value in view.at.items())
+        lines.append(f"Process {view.holder.get('pid')} on {view.holder.get('host')}: {at or 'starting'}")
+    if view.problem:
+        lines.append(f"Problem: {view.problem}")
+    lines.append(f"Current {score(view.current_score)}, best {score(view.best_score)} (step {view.best_step})")
+    lines.append(f"Last event {view.updated or 'none'}")
+    if view.history:
+        headings = ("step", "epoch", "action", "rollout", "candidate", "current", "best")
+        lines += ["", table(headings, [_row(record) for record in view.history])]
+    if view.summary:
+        lines += ["", f"Test: first {score(view.summary.get('baseline_test_hard'))}, best "
+                  f"{score(view.summary.get('test_hard'))}, last {score(view.summary.get('final_test_hard'))}"]  # fmt: skip
+    return "\n".join(lines)
+
+
+def _row(record: Mapping[str, Any]) -> tuple[str, ...]:
+    from skillopt_kernel.console import score
+
+    scores = ("rollout_hard", "candidate_gate_score", "current_score", "best_score")
+    return (
+        str(record["step"]),
+        str(record["epoch"]),
+        str(record["action"]),
+        *(score(record.get(name)) for name in scores),
+    )
