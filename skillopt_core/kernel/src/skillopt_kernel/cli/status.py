@@ -46,8 +46,9 @@ def _text(view: Any) -> str:
         headings = ("step", "epoch", "action", "rollout", "candidate", "current", "best")
         lines += ["", table(headings, [_row(record) for record in view.history])]
     if view.summary:
-        lines += ["", f"Test: first {score(view.summary.get('baseline_test_hard'))}, best "
-                  f"{score(view.summary.get('test_hard'))}, last {score(view.summary.get('final_test_hard'))}"]  # fmt: skip
+        tests = {"first": "baseline_test_hard", "best": "test_hard", "last": "final_test_hard"}
+        told = ", ".join(f"{name} {score(view.summary.get(key))}" for name, key in tests.items())
+        lines += ["", f"Test: {told}"]
     return "\n".join(lines)
 
 

@@ -54,6 +54,8 @@ def save(run: RunContext) -> None:
     ).save(directory.root)
     directory.save_best(state.best.skill)
     run.emit("checkpoint_saved", file="runtime_state.json")
+    if run.settings.hooks.strict:
+        run.events.flush()  # raises what an observer has raised
 
 
 def restore(directory: RunDirectory, state: LoopState) -> list[dict[str, object]]:

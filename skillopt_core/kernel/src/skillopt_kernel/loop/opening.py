@@ -14,7 +14,7 @@ import attrs
 from attrs import frozen
 
 from skillopt_kernel.config.resolved import Config
-from skillopt_kernel.errors import ConfigError
+from skillopt_kernel.errors import ConfigError, StoppedEarly
 from skillopt_kernel.interfaces import DriverContext, Environment
 from skillopt_kernel.loop.attempts import AttemptPool
 from skillopt_kernel.loop.checkpoint import restore
@@ -170,15 +170,19 @@ def _folder_of(config: Config) -> Path:
 
 @contextmanager
 def open_run(prepared: Prepared, directory: RunDirectory, stop: threading.Event) -> Iterator[RunContext]:
-    """Lock the directory, open store, models and pool, take up the last checkpoint; close all in reverse."""
-    config = prepared.config
+    """Lock the directory, open store, models and pool, take up the last checkpoint; close all in reverse.
+
+    Once `stop` is set nothing more is begun and what is in flight is finished. A failure of the run cuts short
+    what is in flight, too.
+    """
+    config, abort = prepared.config, threading.Event()
     with ExitStack() as closing:
         closing.enter_context(RunLock(directory.root))
         redactor = Redactor(config.credentials)
         outcomes = closing.enter_context(OutcomeStore(directory.root, redactor))
         events = EventLog(directory.root, directory.root.name, prepared.assembled.calls.observe, redactor)
         closing.callback(events.close)
-        models = open_models(prepared, redactor, events, stop)
+        models = open_models(prepared, redactor, events, abort)
         closing.callback(models.close)
         check_roles(prepared, models)
         state = LoopState.at_start(prepared.skill)
@@ -206,7 +210,7 @@ def open_run(prepared: Prepared, directory: RunDirectory, stop: threading.Event)
             logger=prepared.logger,
             seconds_before=state.seconds,
         )
-        worker = make_worker(prepared, run, models)
+        worker = make_worker(prepared, run, models, abort)
         run.pool = AttemptPool(
             executor,
             key=lambda ask: (run.digest(ask.skill), ask.task.id, ask.sample),
@@ -216,12 +220,17 @@ def open_run(prepared: Prepared, directory: RunDirectory, stop: threading.Event)
         )
         try:
             yield run
+        except StoppedEarly:
+            raise
+        except BaseException:
+            abort.set()
+            raise
         finally:
             run.pool.stop()
             run.pool.drain()
 
 
-def open_models(prepared: Prepared, redactor: Redactor, events: EventLog, stop: threading.Event) -> Models:
+def open_models(prepared: Prepared, redactor: Redactor, events: EventLog, abort: threading.Event) -> Models:
     config = prepared.config
 
     def context(role: str, choice: Any) -> DriverContext:
@@ -234,7 +243,7 @@ def open_models(prepared: Prepared, redactor: Redactor, events: EventLog, stop: 
         limit=max(config.env.workers, config.gradient.analyst_workers),
         redactor=redactor,
         emit=lambda data: events.emit("model_called", **data),
-        cancelled=stop,
+        cancelled=abort,
         effort=config.model.reasoning_effort or None,
     )
 
@@ -253,7 +262,7 @@ def make_executor(prepared: Prepared) -> Any:
     return make_driver("executor", name, choice.settings, context, where=choice.where)
 
 
-def make_worker(prepared: Prepared, run: RunContext, models: Models) -> AttemptWorker:
+def make_worker(prepared: Prepared, run: RunContext, models: Models, abort: threading.Event) -> AttemptWorker:
     config = prepared.config
     return AttemptWorker(
         prepared.environment,
@@ -267,7 +276,7 @@ def make_worker(prepared: Prepared, run: RunContext, models: Models) -> AttemptW
             attempt_timeout=config.env.attempt_timeout or None,
             effort=None,
         ),
-        stop=run.stop,
+        stop=abort,
         emit=run.emit,
     )
 
