@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping
 
 import click
+
+from skillopt_kernel.cli.options import SeveralAfterOneFlag, chosen_config, config_options, override_option
+from skillopt_kernel.console import echo
 
 
 def summary_of(hook: str) -> str:
@@ -32,26 +36,34 @@ def hooks(ctx: click.Context) -> None:
     from skillopt_kernel.plugins.registry import HOOKS
 
     for hook, arguments in HOOKS.items():
-        click.echo(f"{hook}({', '.join(arguments)})  [{kind_of(hook)}]")
-        click.echo(f"    {summary_of(hook)}")
+        echo(f"{hook}({', '.join(arguments)})  [{kind_of(hook)}]")
+        echo(f"    {summary_of(hook)}")
 
 
-@hooks.command()
-@click.argument("config")
-@click.option("-o", "--override", "overrides", multiple=True, metavar="KEY=VALUE", help="As in `skillopt train`.")
-def explain(config: str, overrides: tuple[str, ...]) -> None:
+@hooks.command(cls=SeveralAfterOneFlag)
+@config_options
+@override_option
+def explain(config: str | None, config_option: str | None, overrides: tuple[str, ...]) -> None:
     """Print who is asked at each hook under CONFIG, in order; `[wrap]` stands around those that follow it."""
     from skillopt_kernel.config import load_config
     from skillopt_kernel.plugins.assembly import assemble
     from skillopt_kernel.plugins.registry import HOOKS
     from skillopt_kernel.stages import default_stages
 
-    loaded = load_config(config, overrides)
+    loaded = load_config(chosen_config(config, config_option), overrides)
     folder = loaded.path.parent if loaded.path is not None else None
-    assembled = assemble(default_stages(), loaded.hooks, folder)
+    assembled = assemble(default_stages(), loaded.hooks, folder, where=lambda key: _place(loaded.origins, key))
     for hook in HOOKS:
         asked = assembled.asked(hook)
         names = [f"[wrap] {each.plugin}" if each.wrapper else each.plugin for each in asked]
-        click.echo(f"{hook}: {' -> '.join(names) or 'nobody'}")
+        echo(f"{hook}: {' -> '.join(names) or 'nobody'}")
     for plugin, owner in assembled.owners.items():
-        click.echo(f"{plugin} is of {owner}")
+        echo(f"{plugin} is of {owner}")
+
+
+def _place(origins: Mapping[str, str], key: str) -> str:
+    """A key with the place where it, or the mapping that holds it, was written."""
+    parts = key.split(".")
+    known = (".".join(parts[:count]) for count in range(len(parts), 0, -1))
+    origin = next((origins[each] for each in known if each in origins), "")
+    return f"{origin}: {key}" if origin else key

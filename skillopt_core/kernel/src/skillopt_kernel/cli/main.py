@@ -11,6 +11,8 @@ from typing import Any
 
 import click
 
+from skillopt_kernel.console import echo
+from skillopt_kernel.console import error as report
 from skillopt_kernel.errors import ModelError, SkillOptError
 
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -102,7 +104,7 @@ def _show_version(ctx: click.Context, parameter: click.Parameter, value: bool) -
     if value and not ctx.resilient_parsing:
         from skillopt_kernel.version import version_of
 
-        click.echo(f"skillopt {version_of('skillopt-kernel')}")
+        echo(f"skillopt {version_of('skillopt-kernel')}")
         ctx.exit()
 
 
@@ -125,16 +127,16 @@ def main(args: Sequence[str] | None = None) -> int:
         error.show()
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
-        click.echo("Interrupted.", err=True)
+        report("Interrupted.")
         return INTERRUPTED
     except SkillOptError as error:
-        click.echo(f"Error: {error}", err=True)
+        report(f"Error: {error}")
         return error.exit_code
     except ModelError as error:
-        click.echo(f"Error: a model call failed: {error}", err=True)
+        report(f"Error: a model call failed: {error}")
         return SkillOptError.exit_code
     except Exception as error:
-        click.echo(_defect(error), err=True)
+        report(_defect(error))
         return DEFECT
     return code if isinstance(code, int) else 0
 

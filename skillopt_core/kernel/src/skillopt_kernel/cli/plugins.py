@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import click
 
+from skillopt_kernel.console import echo, table
 from skillopt_kernel.plugins.discovery import (
     Installed,
     find,
@@ -21,29 +22,15 @@ from skillopt_kernel.plugins.errors import PluginConflict, PluginError, nearest
 from skillopt_kernel.plugins.manifest import KINDS, Manifest
 
 
-def columns(rows: Iterable[Sequence[str]], indent: str = "  ") -> str:
-    """Rows of text as aligned columns; the last column is not padded."""
-    rows = [tuple(row) for row in rows]
-    widths = [max(len(cell) for cell in column) for column in list(zip(*rows, strict=True))[:-1]]
-    lines = []
-    for row in rows:
-        padded = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
-        lines.append((indent + "  ".join([*padded, row[-1]])).rstrip())
-    return "\n".join(lines)
-
-
 @click.group(invoke_without_command=True)
 @click.pass_context
 def plugins(ctx: click.Context) -> None:
     """List what is installed, by kind. Reads metadata and imports none of it."""
     if ctx.invoked_subcommand is not None:
         return
-    for kind, group in KINDS.items():
-        found = installed(kind)
-        if found:
-            click.echo(f"{kind}  ({group})")
-            click.echo(columns((plugin.name, plugin.distribution, plugin.version) for plugin in found))
-    click.echo("`skillopt plugins show KIND NAME` prints the settings of one, `skillopt plugins check` loads all.")
+    rows = [(plugin.kind, plugin.name, plugin.distribution, plugin.version) for plugin in installed()]
+    echo(table(("kind", "name", "distribution", "version"), rows))
+    echo("`skillopt plugins show KIND NAME` prints the settings of one, `skillopt plugins check` loads all.")
 
 
 def _kind(ctx: click.Context, parameter: click.Parameter, value: str) -> str:
@@ -62,27 +49,24 @@ def show(kind: str, name: str) -> None:
     """Print what one plugin says of itself, and its settings with type, default and meaning."""
     plugin = find(kind, name)
     manifest = load_manifest(kind, name)
-    click.echo(f"{kind} {name}: {manifest.summary}")
-    facts = [("distribution", plugin.owner), ("plugin interface", str(manifest.api)), ("manifest", plugin.value)]
-    facts.append(("factory", manifest.factory))
-    if manifest.prefix:
-        facts.append(("keys begin with", manifest.prefix))
+    echo(f"{kind} {name}: {manifest.summary}")
+    echo(f"  of {plugin.owner}, for plugin interface {manifest.api}")
+    echo(f"  manifest {plugin.value}, factory {manifest.factory}")
     if manifest.keys:
-        facts.append(("used when set", ", ".join(manifest.keys)))
+        echo(f"  used when one of these is true: {', '.join(manifest.keys)}")
     if manifest.needs:
-        facts.append(("needs", ", ".join(manifest.needs)))
-    click.echo(columns(facts))
+        echo(f"  needs the environment variables {', '.join(manifest.needs)}")
     settings = settings_class(manifest)
     if settings is None:
-        click.echo("settings: none")
+        echo("settings: none")
         return
-    click.echo(f"settings  ({manifest.settings})")
+    echo(f"settings  ({manifest.settings})")
     for heading, lines in _settings(manifest, settings):
-        click.echo(f"  {heading}")
+        echo(f"  {heading}")
         for line in lines:
-            click.echo(f"      {line}")
+            echo(f"      {line}")
     if kind == "backend":
-        click.echo("For one role only: optimizer_, target_ or judge_ before a key, OPTIMIZER_, ... before a variable.")
+        echo("For one role only: optimizer_, target_ or judge_ before a key, OPTIMIZER_, ... before a variable.")
 
 
 def _settings(manifest: Manifest, settings: type[Any]) -> Iterator[tuple[str, list[str]]]:
@@ -119,8 +103,8 @@ def check() -> int:
     for plugin in found:
         findings += _problems(plugin)
     for finding in findings:
-        click.echo(finding)
-    click.echo(f"{len(found)} plugins, {len(findings)} findings.")
+        echo(finding)
+    echo(f"{len(found)} plugins, {len(findings)} findings.")
     return 1 if findings else 0
 
 

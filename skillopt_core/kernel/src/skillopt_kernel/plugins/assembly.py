@@ -89,7 +89,8 @@ def assemble(
     defaults     the kernel's own plugins as (name, plugin), each hookimpl `trylast`
     hooks        the section `hooks`; its `path` is relative to `base_folder`, the configuration file's folder
     context      what factories get; its logger serves for reports, too
-    drivers      the run's drivers as (name, driver); those that implement hooks are asked before the defaults
+    drivers      the run's drivers and further plugins as (name, object); those that implement hooks are asked
+                 before the defaults
     report       gets the sentence when an observer fails for the first time; default: a warning in the log
     where        puts file and line before a key: "a.yaml:3:5: hooks.override.select", for messages
     trace        a line to standard error for each call; default: SKILLOPT_TRACE_HOOKS is set and not "0"
@@ -102,14 +103,14 @@ def assemble(
     folders = [(base_folder or Path()) / folder for folder in hooks.path]
     errors = ObserverErrors(report or context.logger.warning)
     registry = Registry(errors, Trace(trace), where)
-    defaults = tuple(defaults)
-    blocked = _blocked(hooks.disable, defaults, hooks.plugins, where)
+    defaults, drivers = tuple(defaults), tuple(drivers)
+    blocked = _blocked(hooks.disable, (*defaults, *drivers), hooks.plugins, where)
     _check_names(hooks, where)
     for name, plugin in defaults:
         if name not in blocked:
             registry.add(name, plugin, ours=True)
     for name, driver in drivers:
-        if implementations_of(driver):
+        if name not in blocked and implementations_of(driver):
             registry.add(name, driver)
     owners = {}
     for name in hooks.plugins:
@@ -149,7 +150,7 @@ def _check_names(hooks: HookChoices, where: Callable[[str], str]) -> None:
 
 def _blocked(
     disable: Sequence[str],
-    defaults: Sequence[tuple[str, object]],
+    present: Sequence[tuple[str, object]],
     plugins: Sequence[str],
     where: Callable[[str], str],
 ) -> set[str]:
@@ -157,7 +158,7 @@ def _blocked(
     blocked, problems = set[str](), []
     for word in disable:
         stage = word.removeprefix("kernel.")
-        own = {name: plugin for name, plugin in defaults if name in (word, f"kernel.{stage}")}
+        own = {name: plugin for name, plugin in present if name in (word, f"kernel.{stage}")}
         observing = own and all(_observes_only(plugin) for plugin in own.values())
         if word in plugins:
             blocked.add(word)
@@ -169,7 +170,7 @@ def _blocked(
                 f"(hooks.override). {', '.join(OPTIONAL_STAGES)} and observers can be disabled."
             )
         else:
-            known = [*OPTIONAL_STAGES, *(n for n, plugin in defaults if _observes_only(plugin)), *plugins]
+            known = [*OPTIONAL_STAGES, *(n for n, plugin in present if _observes_only(plugin)), *plugins]
             guess = nearest(word, known)
             cure = f"Did you mean {guess!r}? " if guess else ""
             problems.append(
@@ -181,5 +182,5 @@ def _blocked(
 
 
 def _observes_only(plugin: object) -> bool:
-    names = [name for name, _, _ in implementations_of(plugin)]
-    return all(name.removeprefix("skillopt_") in OBSERVERS for name in names)
+    stages = [hook.removeprefix("skillopt_") for hook, _, _ in implementations_of(plugin)]
+    return bool(stages) and all(stage in OBSERVERS for stage in stages)

@@ -23,7 +23,7 @@ from skillopt_kernel.plugins.discovery import (
     owner_of,
     settings_class,
 )
-from skillopt_kernel.plugins.errors import ObjectNotFound, PluginBroken, nearest
+from skillopt_kernel.plugins.errors import ObjectNotFound, PluginBroken
 from skillopt_kernel.plugins.manifest import Manifest
 
 _import_lock = threading.RLock()
@@ -81,14 +81,15 @@ def import_object(path: str, folders: Sequence[Path], where: str) -> Any:
 
 def load_hook_plugin(
     name: str,
-    values: Mapping[str, Any] | None,
+    values: Any,
     folders: Sequence[Path],
     context: DriverContext,
     where: Callable[[str], str],
 ) -> tuple[object, str]:
     """The plugin object for one word of `hooks.plugins`, and where it comes from ("distribution version" or a path).
 
-    values: what `hooks.settings` holds for it, `None` when nothing. Raises `ConfigError` or a `PluginError`.
+    values: its settings as `load_config` resolves them: an object of its settings class for an installed name, the
+    mapping as written for an object path, `None` when there are none. Raises `ConfigError` or a `PluginError`.
     """
     if ":" in name:
         found = import_object(name, folders, where("hooks.plugins"))
@@ -110,36 +111,15 @@ def load_hook_plugin(
         raise PluginBroken("hook", name, owner, error, where("hooks.plugins")) from error
 
 
-def hook_settings(manifest: Manifest, values: Mapping[str, Any] | None, where: Callable[[str], str]) -> Any:
-    """The settings object of an installed hook plugin, `None` when its manifest names no settings class."""
-    key = f"hooks.settings.{manifest.name}"
+def hook_settings(manifest: Manifest, given: Any, where: Callable[[str], str]) -> Any:
+    """The settings object of an installed hook plugin: the one given, else its defaults, `None` when it has none."""
     cls = settings_class(manifest, where("hooks.plugins"))
-    if cls is None:
-        if values:
-            raise ConfigError(f"{where(key)}: the hook plugin {manifest.name!r} has no settings; remove them.")
-        return None
-    return values if isinstance(values, cls) else _strict(cls, values or {}, where(key))
-
-
-def _strict(cls: type[Any], values: Mapping[str, Any], place: str) -> Any:
-    """The settings, converted as strictly as the configuration's own. Raises `ConfigError` with every problem."""
-    from skillopt_kernel.config.structure import Structurer, fields_of
-    from skillopt_kernel.config.tree import Place, from_python
-
-    structurer, fields = Structurer(), fields_of(cls)
-    made = {}
-    for name, value in values.items():
-        node = from_python(value, Place("mapping", place))
-        if name in fields:
-            made[name] = structurer.value(node, fields[name], name)
-        else:
-            guess = nearest(name, fields)
-            cure = f"did you mean {guess!r}?" if guess else f"known: {', '.join(fields) or 'none'}"
-            structurer.problem(node, name, f"unknown key; {cure}")
-    settings = structurer.build(cls, made, place)
-    if structurer.problems:
-        raise ConfigError(*structurer.problems)
-    return settings
+    if given is None or given == {}:
+        return None if cls is None else cls()
+    if cls is None or not isinstance(given, cls):
+        key, wanted = f"hooks.settings.{manifest.name}", manifest.settings or "none: it has no settings"
+        raise ConfigError(f"{where(key)}: {type(given).__name__} is given where {wanted} is expected.")
+    return given
 
 
 def _made_here(
