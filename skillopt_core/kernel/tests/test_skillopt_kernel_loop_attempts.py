@@ -1,0 +1,156 @@
+"""The pool: order, joining, early stop, failures; with real threads and plain functions as attempts."""
+
+import threading
+import time
+
+import pytest
+from skillopt_kernel.errors import PermanentError, StoppedEarly
+from skillopt_kernel.loop.attempts import AttemptPool, Purpose
+from skillopt_kernel.loop.threads import ThreadExecutor
+from skillopt_kernel.records import Ask, Missing, Outcome, Score, Task
+
+PURPOSE = Purpose("rollout", "folder")
+
+
+def asks(*names: str, skill: str = "s", sample: int = 0) -> list[Ask]:
+    return [Ask(skill, Task(name), sample) for name in names]
+
+
+class World:
+    """Attempts that take as long as told, counted; stored outcomes are found."""
+
+    def __init__(self, capacity: int = 4, seconds: dict[str, float] | None = None, missing: tuple[str, ...] = ()):
+        self.begun: list[str] = []
+        self.stored: dict[tuple[str, str, int], Outcome] = {}
+        self.seconds, self.missing = seconds or {}, missing
+        self.lock = threading.Lock()
+        self.fail_at: str | None = None
+        self.peak = self.now = 0
+        self.pool = AttemptPool(
+            ThreadExecutor(capacity),
+            key=self.key,
+            find=lambda ask: self.stored.get(self.key(ask)),
+            perform=self.perform,
+            expected=lambda ask: self.seconds.get(ask.task.id, 0.0),
+        )
+
+    @staticmethod
+    def key(ask: Ask) -> tuple[str, str, int]:
+        return (ask.skill, ask.task.id, ask.sample)
+
+    def perform(self, ask: Ask, purpose: Purpose) -> Outcome:
+        with self.lock:
+            self.begun.append(ask.task.id)
+            self.now += 1
+            self.peak = max(self.peak, self.now)
+        time.sleep(self.seconds.get(ask.task.id, 0.001))
+        with self.lock:
+            self.now -= 1
+        if ask.task.id == self.fail_at:
+            raise PermanentError("no key; set one")
+        if ask.task.id in self.missing:
+            return Outcome(ask.task.id, "", "h", ask.sample, missing=Missing("endpoint", "gone"))
+        outcome = Outcome(ask.task.id, "", "h", ask.sample, score=Score(1.0, 1.0))
+        self.stored[self.key(ask)] = outcome
+        return outcome
+
+
+def test_outcomes_come_in_the_order_asked_whatever_finishes_first() -> None:
+    world = World(seconds={"a": 0.05, "b": 0.001, "c": 0.02})
+    assert [o.task_id for o in world.pool.evaluate(asks("a", "b", "c"), PURPOSE)] == ["a", "b", "c"]
+
+
+def test_the_longest_expected_is_begun_first_unless_order_matters() -> None:
+    seconds = {"a": 0.001, "b": 0.03, "c": 0.01}
+    free, ordered = World(1, seconds), World(1, seconds)
+    list(free.pool.evaluate(asks("a", "b", "c"), PURPOSE))
+    list(ordered.pool.evaluate(asks("a", "b", "c"), PURPOSE, in_order=True))
+    assert free.begun == ["b", "c", "a"]
+    assert ordered.begun == ["a", "b", "c"]
+
+
+def test_an_attempt_in_flight_is_joined_and_a_stored_one_is_not_asked_again() -> None:
+    world = World(seconds={"a": 0.03})
+    world.pool.prefetch(asks("a", "b"), PURPOSE)
+    assert [o.task_id for o in world.pool.evaluate(asks("a", "b"), PURPOSE)] == ["a", "b"]
+    assert len(list(world.pool.evaluate(asks("b", "a"), PURPOSE))) == 2
+    assert sorted(world.begun) == ["a", "b"]
+
+
+def test_a_missing_outcome_is_asked_again_by_the_next_who_asks() -> None:
+    world = World(missing=("a",))
+    first = list(world.pool.evaluate(asks("a"), PURPOSE))
+    world.missing = ()
+    second = list(world.pool.evaluate(asks("a"), PURPOSE))
+    assert first[0].missing is not None
+    assert second[0].scored
+
+
+def test_never_more_than_capacity_run_at_once() -> None:
+    names = [f"t{n}" for n in range(40)]
+    world = World(3, {name: 0.002 for name in names})
+    assert len(list(world.pool.evaluate(asks(*names), PURPOSE))) == 40
+    assert world.peak == 3
+
+
+def test_a_lower_rank_is_begun_first() -> None:
+    world = World(1, {"block": 0.05})
+    world.pool.prefetch(asks("block"), PURPOSE)
+    world.pool.prefetch(asks("later"), Purpose("selection", "f", rank=1))
+    world.pool.prefetch(asks("sooner"), Purpose("rollout", "f", rank=0))
+    list(world.pool.evaluate(asks("later", "sooner"), PURPOSE))
+    assert world.begun == ["block", "sooner", "later"]
+
+
+def test_closing_the_iterator_drops_what_has_not_begun() -> None:
+    names = [f"t{n:02d}" for n in range(30)]
+    world = World(2, {name: 0.005 for name in names})
+    outcomes = world.pool.evaluate(asks(*names), PURPOSE, in_order=True)
+    next(outcomes)
+    outcomes.close()  # type: ignore[attr-defined]
+    world.pool.drain()
+    assert len(world.begun) < 8
+
+
+def test_once_settled_nothing_beyond_the_last_arrival_is_begun() -> None:
+    names = [f"t{n:02d}" for n in range(30)]
+    world = World(2, {name: 0.003 for name in names})
+    outcomes = world.pool.evaluate(
+        asks(*names), PURPOSE, in_order=True, settled=lambda arrived: len(arrived) >= 5
+    )
+    taken = [next(outcomes).task_id for _ in range(5)]
+    world.pool.drain()
+    assert taken == names[:5]
+    assert len(world.begun) <= 7  # five that settled it, and what was in flight
+    assert next(outcomes).task_id == names[5]  # who insists is answered all the same
+
+
+def test_a_gap_before_a_stored_outcome_is_still_begun() -> None:
+    world = World(1)
+    late = asks("c")[0]
+    world.stored[world.key(late)] = Outcome("c", "", "h", 0, score=Score(0.0, 0.0))
+    outcomes = world.pool.evaluate(asks("a", "b", "c", "d"), PURPOSE, in_order=True, settled=lambda arrived: True)
+    assert [next(outcomes).task_id for _ in range(3)] == ["a", "b", "c"]
+    outcomes.close()  # type: ignore[attr-defined]
+    world.pool.drain()
+    assert world.begun == ["a", "b"]
+
+
+def test_what_must_end_the_run_is_raised_in_the_asking_thread() -> None:
+    world = World(2)
+    world.fail_at = "b"
+    with pytest.raises(PermanentError, match="set one"):
+        list(world.pool.evaluate(asks("a", "b", "c"), PURPOSE, in_order=True))
+
+
+def test_a_stopped_pool_finishes_what_is_in_flight_and_begins_nothing_more() -> None:
+    names = [f"t{n:02d}" for n in range(10)]
+    world = World(2, {name: 0.02 for name in names})
+    outcomes = world.pool.evaluate(asks(*names), PURPOSE, in_order=True)
+    next(outcomes)
+    world.pool.stop()
+    with pytest.raises(StoppedEarly):
+        list(outcomes)
+    world.pool.drain()
+    assert len(world.begun) <= 4
+    assert len(world.stored) == len(world.begun)
