@@ -11,12 +11,7 @@ Reason = Literal["", "unclosed", "no_tag", "empty"]
 
 # ASCII rules for letter case: a Turkish dotless i or a long s is never part of a tag, and no index shifts.
 _TAG = re.compile(r"<\s*(?P<close>/?)\s*answer\s*>", re.IGNORECASE | re.ASCII)
-_REASONING = re.compile(
-    # a block; one at the start that never ends; and, where a chat template wrote the opening tag, all before the end
-    r"<(?P<name>think|thinking|reasoning)>.*?</(?P=name)>|\A\s*<(?:think|thinking|reasoning)>.*"
-    r"|\A(?:(?!<(?:think|thinking|reasoning)>).)*?</(?:think|thinking|reasoning)>",
-    re.IGNORECASE | re.ASCII | re.DOTALL,
-)
+_REASONING = re.compile(r"<(?P<close>/?)(?P<name>think|thinking|reasoning)>", re.IGNORECASE | re.ASCII)
 _QUOTED = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`|\"</?answer>\"|'</?answer>'", re.IGNORECASE | re.ASCII | re.DOTALL)
 
 
@@ -41,7 +36,7 @@ def last_answer(reply: str) -> AnswerText:
     Tags inside reasoning blocks (`<think>`) are ignored, and so are those quoted in code or quotation marks when
     there are others. Without a complete pair, what follows an opening tag; without one, the last line.
     """
-    spoken = _REASONING.sub("", reply)
+    spoken = _spoken(reply)
     for text in (_blanked(spoken), spoken):
         answer = _last_pair(text, spoken)
         if answer is not None:
@@ -70,6 +65,28 @@ def _last_pair(text: str, source: str) -> str | None:
             answer = source[opened : tag.start()].strip()
             opened = None
     return answer
+
+
+def _spoken(reply: str) -> str:
+    """`reply` without its reasoning blocks, in one pass.
+
+    A block that begins the reply and never ends takes all of it; one that begins later and never ends is a tag
+    that was only mentioned. An end without a beginning closes a block that a chat template had opened.
+    """
+    kept: list[str] = []
+    place, block = 0, None
+    for tag in _REASONING.finditer(reply):
+        if block is None and not tag["close"]:
+            block = tag
+        elif block is None:
+            if reply[tag.end() :].strip():
+                kept, place = [], tag.end()
+        elif tag["close"] and tag["name"].lower() == block["name"].lower():
+            kept.append(reply[place : block.start()])
+            place, block = tag.end(), None
+    if block is not None and not reply[: block.start()].strip():
+        return ""
+    return "".join(kept) + reply[place:]
 
 
 def _blanked(text: str) -> str:

@@ -57,16 +57,16 @@ class SearchQAEnvironment:
             Message("user", user_prompt(task.inputs["question"], self._shown_context(task))),
         ]
         answer, reply = self._ask(target, messages)
-        for _ in range(self._settings.max_turns - 1):
-            if reply.finish == "filtered" or not reply.text.strip():
+        ended = _ending(answer, reply)
+        turns_left = self._settings.max_turns - 1 if ended is None else 0
+        latest = reply
+        for _ in range(turns_left):
+            messages += [Message("assistant", latest.text), Message("user", CHECK_AGAIN)]
+            checked, latest = self._ask(target, messages)
+            if checked.found or (not answer.found and checked.text):
+                answer, reply = checked, latest
+            if checked.found or _ending(checked, latest):  # a check that fails leaves what was answered standing
                 break
-            messages += [Message("assistant", reply.text), Message("user", CHECK_AGAIN)]
-            checked, reply = self._ask(target, messages)
-            # A check that gives no answer in form leaves the first one standing.
-            answer = checked if checked.found or not answer.found else answer
-            if checked.found:
-                break
-        ended = "refused" if reply.finish == "filtered" else None if answer.text else "empty_answer"
         state = {"reason": answer.reason, "cut_off": reply.finish == "length"}
         return Attempt(answer.text, trajectory=target.trajectory, state=state, ended=ended)
 
@@ -117,6 +117,12 @@ class SearchQAEnvironment:
                     return f"Document {number} of {len(pieces)} names {answer!r}: {_snippet(piece, answer)}"
         cut = ", which was cut to its length limit" if shown != task.inputs.get("context", "") else ""
         return f"No document of the context{cut} names an accepted answer."
+
+
+def _ending(answer: AnswerText, reply: ChatReply) -> str | None:
+    if reply.finish == "filtered":
+        return "refused"
+    return None if answer.text else "empty_answer"
 
 
 def _names(text: str, answer: str) -> bool:

@@ -10,8 +10,8 @@ DEFAULT_KIND = "qa"
 
 HOW_TO_MAKE_DATA = (
     "The data is not shipped. Make a folder with train/items.json, val/items.json and test/items.json, each a list of "
-    '{"id", "question", "context", "answers"} (the rows of the data set lucadiliello/searchqa, their "key" as "id"), and '
-    "name it with `-o env.split_dir=FOLDER`; or let one file be split: "
+    '{"id", "question", "context", "answers"} (rows of the data set lucadiliello/searchqa, their "key" as "id"), and '
+    "name it: `-o env.split_dir=FOLDER train.train_size=0`; or let one file of such rows be split: "
     "`-o env.split_mode=ratio env.data_path=FILE train.train_size=0`. `skillopt train demo` needs no data."
 )
 
