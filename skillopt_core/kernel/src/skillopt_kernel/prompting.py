@@ -13,12 +13,19 @@ from attrs import frozen
 from skillopt_kernel.errors import ConfigError
 
 _VARIABLE = re.compile(r"\{\{\s*(\w+)\s*\}\}")
-_COMMON = frozenset({"budget", "schema"})
-_MERGE = _COMMON | {"level"}
-VARIABLES: Mapping[str, frozenset[str]] = {"merge_failure": _MERGE, "merge_success": _MERGE, "merge_final": _MERGE}
+_ANALYST = frozenset({"budget", "schema"})
+_MERGE = frozenset({"level", "schema"})
+VARIABLES: Mapping[str, frozenset[str]] = {
+    "merge_failure": _MERGE,
+    "merge_success": _MERGE,
+    "merge_final": _MERGE,
+    "ranking": frozenset({"budget"}),
+}
 """Prompt -> the names that it may use; prompts that are not listed may use `budget` and `schema`.
 
-budget  a number, or "no limit"; schema: JSON schema of one item; level: level of the merge tree, from 1
+budget  a number, or "no limit"
+schema  the JSON schema of one item
+level   the level of the merge tree, from 1; 0 for the last merge
 """
 
 
@@ -47,7 +54,7 @@ def make_prompt(name: str, text: str, source: str) -> Prompt:
     """
     if not text.strip():
         raise ConfigError(f"{source}: the prompt {name!r} is empty; write it, or leave the key out to use the default")
-    known = VARIABLES.get(name, _COMMON)
+    known = VARIABLES.get(name, _ANALYST)
     problems = []
     for match in _VARIABLE.finditer(text):
         if match[1] not in known:
