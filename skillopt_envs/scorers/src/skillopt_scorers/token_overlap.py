@@ -83,13 +83,13 @@ def _why(answer: str, accepted: tuple[str, ...], scores: dict[str, float]) -> st
     extra, lacking = list((said - wanted).elements()), list((wanted - said).elements())
     parts = []
     if extra:
-        parts.append(f"has words too many: {_words(extra)}")
+        parts.append(f"has {_words(extra)} too many")
     if lacking:
-        parts.append(f"lacks: {_words(lacking)}")
+        parts.append(f"lacks {_words(lacking)}")
     if not parts:
         return " The words are right, their order is not."
     return f" Partly right: it {' and '.join(parts)}."
 
 
 def _words(words: list[str]) -> str:
-    return " ".join(words[:12]) + (" ..." if len(words) > 12 else "")
+    return '"' + " ".join(words[:12]) + (' ..."' if len(words) > 12 else '"')
