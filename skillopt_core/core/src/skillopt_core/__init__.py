@@ -1,5 +1,23 @@
-"""SkillOpt as people install it: the kernel and the default plugins."""
+"""SkillOpt as people install it: the kernel and the default plugins.
 
+Hands on the kernel's public names, so that `from skillopt_core import train` works. Nothing is imported before it
+is asked for.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import skillopt_kernel
 from skillopt_kernel.version import lazy_version
 
-__getattr__ = lazy_version("skillopt-core")
+__all__ = [*skillopt_kernel.__all__]
+_own = lazy_version("skillopt-core")
+
+
+def __getattr__(name: str) -> Any:
+    return getattr(skillopt_kernel, name) if name in __all__ else _own(name)
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]
