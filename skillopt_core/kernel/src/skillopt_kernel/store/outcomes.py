@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import shutil
 import threading
 from array import array
 from collections.abc import Iterable
@@ -101,7 +102,6 @@ class OutcomeStore:
             if earlier is not None:
                 return earlier
             place, written = self._place(key, outcome, folder)
-        row, stored = None, None
         try:
             outcome = attrs.evolve(outcome, folder=place)
             row = outcome_row(outcome, content_hash)
@@ -113,7 +113,7 @@ class OutcomeStore:
                 if earlier is None:
                     self._remember(key, row, self._journal.append(line))
                     return stored
-        except BaseException:
+        except Exception:
             self._release(place, written)
             raise
         self._release(place, written)
@@ -221,9 +221,12 @@ class OutcomeStore:
         return place, False
 
     def _release(self, place: str, written: bool) -> None:
-        if not written:
-            with self._lock:
-                self._folders.discard(_folder_key(place))
+        """Give a reserved place back, and what was written there."""
+        if written:
+            return
+        shutil.rmtree(self._root / place, ignore_errors=True)
+        with self._lock:
+            self._folders.discard(_folder_key(place))
 
 
 def outcome_row(outcome: Outcome, content_hash: str) -> dict[str, Any]:
