@@ -1,0 +1,87 @@
+"""The optimizer: which kind of call a request is, and what the reply holds."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from skillopt_backend_simulated.analyst import analyse
+from skillopt_backend_simulated.asked import Asked
+from skillopt_backend_simulated.draws import Draws
+from skillopt_backend_simulated.items import PAYLOADS, identity_of, payload_of, text_of, worth
+from skillopt_backend_simulated.world import World
+
+
+def optimizer_reply(world: World, draws: Draws, asked: Asked) -> str:
+    """The reply to one optimizer call as JSON text, by the stage that the request names.
+
+    A stage that is not known gets an object with every key that a stage may look for.
+    """
+    calls = {"analyst": analyse, "merge": merge, "ranking": rank}
+    reply = calls.get(asked.stage, other)(world, draws, asked)
+    return json.dumps(reply, ensure_ascii=False, indent=1)
+
+
+def merge(world: World, draws: Draws, asked: Asked) -> dict[str, Any]:
+    """The items of all patches: what says the same once, its support added up, the best supported first."""
+    payload = payload_of(asked)
+    kept: dict[str, dict[str, Any]] = {}
+    for number, item in enumerate(asked.items(PAYLOADS[payload])):
+        name = identity_of(world, item)
+        if name in kept and not draws.happens(world.file.optimizer.merging, "merging", number):
+            name = f"{name} {number}"
+        earlier = kept.get(name)
+        if earlier is None:
+            kept[name] = dict(item)
+        else:
+            earlier["support_count"] = (earlier.get("support_count") or 1) + (item.get("support_count") or 1)
+    items = sorted(kept.values(), key=lambda item: -(item.get("support_count") or 0))
+    return {"reasoning": "Items that say the same were joined.", payload: items}
+
+
+def rank(world: World, draws: Draws, asked: Asked) -> dict[str, Any]:
+    """The indices of the candidates from the most useful to the least, as far as the optimizer sees it."""
+    judged = _judged(world, draws, asked)
+    best = sorted(range(len(judged)), key=lambda index: (-judged[index], index))
+    return {"reasoning": "Rules that more tasks lack come first.", "selected_indices": best[: asked.budget]}
+
+
+def _judged(world: World, draws: Draws, asked: Asked) -> list[float]:
+    """What each candidate seems worth: seen rightly with the chance `ranking`, else guessed."""
+    present = world.rules_in(asked.skill)
+    values = []
+    for index, text in enumerate(asked.candidates):
+        deletes = "delete" in text.split("\n")[0][:40]
+        seen = draws.happens(world.file.optimizer.ranking, "ranking", index)
+        values.append(worth(world, text, deletes, present) if seen else 3.0 * draws.unit("guess", index) - 1.0)
+    return values
+
+
+def other(world: World, draws: Draws, asked: Asked) -> dict[str, Any]:
+    """Guidance, advice, a rewritten skill and a number of edits, from the rules that the text calls for."""
+    present = world.rules_in(asked.skill)
+    lacking = [
+        world.file.rules[rule].sentence
+        for name, kind in world.file.kinds.items()
+        if world.asks_for(name, asked.user)
+        for rule in kind.needs
+        if rule not in present and draws.happens(world.file.optimizer.insight, "guidance", rule)
+    ]
+    useless = [*world.harmful, *world.distractors]
+    blamed = [world.file.rules[rule].sentence for rule in world.rules_in(asked.user) if rule in useless]
+    told = "\n".join(text_of(item) for key in PAYLOADS.values() for item in asked.items(key))
+    added = [world.file.rules[rule].sentence for rule in world.rules_in(told) if rule not in present]
+    guidance = "\n".join(f"- {sentence}" for sentence in lacking)
+    avoid = "".join(f"\n- Do not propose again: {sentence}" for sentence in blamed)
+    worthy = sum(value > 1.0 for value in _judged(world, draws, asked))
+    return {
+        "reasoning": "Judged by the questions that the text shows.",
+        "slow_update_content": guidance or "Keep to the rules above; they hold.",
+        "meta_skill_content": f"Edits that state one rule for one kind of question help most.{avoid}",
+        "new_skill": "\n".join([asked.skill.rstrip(), *(f"- {sentence}" for sentence in added)]) + "\n",
+        "change_summary": [f"added: {sentence}" for sentence in added],
+        "learning_rate": worthy,
+        "confidence": "medium",
+        "risk_notes": "",
+        "appendix_notes": [],
+    }
