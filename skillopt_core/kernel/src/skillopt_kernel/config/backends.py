@@ -20,6 +20,7 @@ from skillopt_kernel.config.structure import fields_of
 from skillopt_kernel.config.tree import DEFAULT, Node, Place
 from skillopt_kernel.errors import ConfigError, SkillOptError
 from skillopt_kernel.models.roles import backend_name, plan_roles
+from skillopt_kernel.plugins.manifest import Manifest
 
 if TYPE_CHECKING:
     from skillopt_kernel.config.build import Draft
@@ -61,13 +62,22 @@ def resolve_backends(draft: Draft, model: ModelSettings) -> dict[str, BackendCho
         model.backend, model.optimizer_backend, model.target_backend, model.judge_backend, overruled=overruled
     )
     named = {role: node for role, node in own.items() if node is not None and not node.empty and role not in overruled}
+    loaded: dict[str, Any] = {}
     choices = {}
     for role in ROLES:
-        follows = "optimizer" if role == "judge" else None
-        node = named.get(role) or (named.get("optimizer") if follows else None) or label
-        choice = _Resolver(draft, role, getattr(plan, role), node, plan.judge == plan.optimizer).choose()
-        if choice is not None:
-            choices[role] = choice
+        # The judge follows the optimizer, and both roles the label.
+        sources = [role, "optimizer"] if role == "judge" else [role]
+        key = next((f"{each}_backend" for each in sources if each in named), "backend")
+        node = nodes.get(key)
+        set_by = node if node is not None and not node.empty else None
+        draft.origins[f"model.{role}_backend"] = str(set_by.place if set_by is not None else DEFAULT)
+        where = f"{set_by.where if set_by is not None else DEFAULT}: model.{key}"
+        name = getattr(plan, role)
+        if name not in loaded:
+            loaded[name] = _load(draft, name, where)
+        if loaded[name] is not None:
+            like_optimizer = plan.judge == plan.optimizer
+            choices[role] = _Resolver(draft, role, name, where, like_optimizer).choose(*loaded[name])
     _warn(draft, model, plan, named, label)
     return choices
 
@@ -90,28 +100,27 @@ def _warn(draft: Draft, model: ModelSettings, plan: Any, named: dict[str, Node],
         )
 
 
+def _load(draft: Draft, name: str, where: str) -> tuple[Manifest, type | None] | None:
+    from skillopt_kernel.plugins.discovery import load_manifest, settings_class
+
+    try:
+        manifest = load_manifest("backend", name, where)
+        return manifest, settings_class(manifest, where)
+    except SkillOptError as error:
+        draft.problems.append(str(error))
+        return None
+
+
 class _Resolver:
     """Resolves one role's settings."""
 
-    def __init__(self, draft: Draft, role: str, name: str, named: Node | None, like_optimizer: bool) -> None:
-        self.draft, self.role, self.name = draft, role, name
-        set_by = named if named is not None and not named.empty else None
-        self.where = f"{set_by.where if set_by is not None else DEFAULT}: model.{role}_backend"
+    def __init__(self, draft: Draft, role: str, name: str, where: str, like_optimizer: bool) -> None:
+        self.draft, self.role, self.name, self.where = draft, role, name, where
         self.roles = [role, "optimizer"] if role == "judge" and like_optimizer else [role]
         self.nodes = draft.section("model")
         self.variables: list[str] = []
-        draft.origins[f"model.{role}_backend"] = str(set_by.place) if set_by is not None else str(DEFAULT)
 
-    def choose(self) -> BackendChoice | None:
-        from skillopt_kernel.plugins.discovery import load_manifest, settings_class
-
-        try:
-            manifest = load_manifest("backend", self.name, self.where)
-            owner = settings_class(manifest, self.where)
-        except SkillOptError as error:
-            if str(error) not in self.draft.problems and self.role != "judge":
-                self.draft.problems.append(str(error))
-            return None
+    def choose(self, manifest: Manifest, owner: type | None) -> BackendChoice:
         values: dict[str, Any] = {}
         for name, field in fields_of(owner).items() if owner is not None else ():
             found = self.find(manifest.prefix + name, field)

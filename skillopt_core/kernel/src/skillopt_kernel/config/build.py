@@ -15,7 +15,7 @@ from skillopt_kernel.config.load import Loaded
 from skillopt_kernel.config.overrides import Override, put
 from skillopt_kernel.config.owners import Owner, OwnerTable, choose_drivers
 from skillopt_kernel.config.paths import resolve_paths
-from skillopt_kernel.config.resolved import Config, DriverChoice
+from skillopt_kernel.config.resolved import REDACTED, Config, DriverChoice
 from skillopt_kernel.config.schema import SECTIONS
 from skillopt_kernel.config.structure import Structurer, fields_of
 from skillopt_kernel.config.tree import DEFAULT, Node, leaves
@@ -196,10 +196,9 @@ def place_bare_keys(draft: Draft, bare: Sequence[Override], table: OwnerTable, k
 
 
 def take_kernel_keys(draft: Draft, section: str) -> Any:
-    """The kernel's own keys of a section; defaults after a problem, so that the other sections are checked too."""
+    """The kernel's own keys of a section; a key with a problem has its default, so that the rest is checked too."""
     settings = SECTIONS[section]
-    taken = draft.take(settings, draft.section(section), f"{section}.")
-    return settings() if taken is None else taken
+    return draft.take(settings, draft.section(section), f"{section}.")
 
 
 def take_driver(draft: Draft, owner: Owner) -> DriverChoice:
@@ -229,7 +228,7 @@ def secrets_in(root: Node) -> set[str]:
     """Every text under a key whose name says that it holds a credential, used or not."""
     found = set()
     for path, node in leaves(root):
-        if is_secret_name(path) and isinstance(node.value, str) and node.value:
+        if is_secret_name(path) and isinstance(node.value, str) and node.value not in ("", REDACTED):
             found.add(node.text if node.text is not None else node.value)
     return found
 

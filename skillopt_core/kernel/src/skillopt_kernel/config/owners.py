@@ -151,7 +151,11 @@ class OwnerTable:
                 self._draft.problems.append(f"{where}: the plugin {name!r} has no settings")
             return DriverChoice("hook", name, None, where)
         for section in {key.partition(".")[0] for key in manifest.keys}:
-            nodes = {k: n for k, n in self._draft.section(section).items() if k in fields_of(owner)} | nodes
+            for key, node in self._draft.section(section).items():
+                if f"{section}.{key}" in manifest.keys or (key in fields_of(owner) and key not in self.keys(section)):
+                    self._draft.origins[f"{section}.{key}"] = str(node.place)
+                    if key in fields_of(owner):
+                        nodes = {key: node} | nodes
         for key, node in nodes.items():
             if key not in fields_of(owner):
                 self._unknown(node, f"hooks.settings.{name}.{key}", fields_of(owner))

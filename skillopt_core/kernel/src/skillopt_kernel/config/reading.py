@@ -104,7 +104,7 @@ def _mapping(composed: Any, place: Place, above: tuple[int, ...]) -> dict[str, N
 
 def _scalar(composed: Any, here: Place) -> Node:
     kind, text = composed.tag.removeprefix(_TAG), composed.value
-    if composed.style is not None and kind == "str":
+    if composed.style in ("'", '"', "|", ">") and kind == "str":
         return Node(text, here)
     if kind not in ("str", "null", "bool", "int", "float", "timestamp", "value", "merge"):
         raise ConfigError(f"{here}: the tag {_shown(composed.tag)} is not supported; write plain YAML")

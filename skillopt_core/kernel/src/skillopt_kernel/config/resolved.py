@@ -26,7 +26,7 @@ class DriverChoice:
 
     kind: str
     name: str
-    settings: Any
+    settings: Any = field(repr=False)
     where: str
 
 
@@ -37,7 +37,7 @@ class BackendChoice:
     role: str
     name: str
     model: str | None
-    settings: Any
+    settings: Any = field(repr=False)
     where: str
     environment: tuple[str, ...] = ()
     prefix: str = ""
@@ -65,7 +65,7 @@ class Config:
     evaluation: schema.EvaluationSettings
     env: schema.EnvSettings
     model: schema.ModelSettings
-    hooks: schema.HooksSettings
+    hooks: schema.HooksSettings = field(repr=False)
     execution: schema.ExecutionSettings
     prompts: Mapping[str, Path]
     drivers: Mapping[str, DriverChoice]

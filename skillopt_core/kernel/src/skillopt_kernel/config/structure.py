@@ -162,6 +162,11 @@ def _is_union(kind: Any) -> bool:
     return get_origin(kind) in (Union, types.UnionType)
 
 
+def _is_literal(kind: Any) -> bool:
+    origin: Any = get_origin(kind)
+    return origin is Literal
+
+
 def make_converter() -> cattrs.Converter:
     """The strict converter. Each caller has its own: hooks that one adds concern nobody else."""
     converter = cattrs.Converter(forbid_extra_keys=True, detailed_validation=False)
@@ -171,7 +176,7 @@ def make_converter() -> cattrs.Converter:
         (_is_sequence, _sequence(converter)),
         (_is_mapping, _mapping(converter)),
         (_is_union, _union(converter)),
-        (lambda kind: get_origin(kind) is Literal, _literal),
+        (_is_literal, _literal),
     ):
         converter.register_structure_hook_factory(matches)(factory)
     return converter
@@ -179,10 +184,9 @@ def make_converter() -> cattrs.Converter:
 
 def scalar_kinds(kind: Any) -> set[Any]:
     """The scalar types that a declared type is made of in the end, without None."""
-    origin: Any = get_origin(kind)
-    if origin is Literal:
+    if _is_literal(kind):
         return {type(choice) for choice in get_args(kind)}
-    if origin is not None:
+    if get_origin(kind) is not None:
         parts = get_args(kind)[1:] if _is_mapping(kind) else get_args(kind)
         return set().union(*(scalar_kinds(part) for part in parts if part not in (Ellipsis, type(None))))
     return {kind}
@@ -191,6 +195,11 @@ def scalar_kinds(kind: Any) -> set[Any]:
 def fields_of(settings: type[Any]) -> dict[str, attrs.Attribute[Any]]:
     """A settings class's fields by name, types resolved. Fields that begin with an underscore are not keys."""
     return {field.name: field for field in attrs.fields(attrs.resolve_types(settings)) if field.init}
+
+
+def _takes(kind: Any, matches: Callable[[Any], bool] | None) -> bool:
+    """Whether a declared type is, or has among its alternatives, one that `matches`; true when nothing is asked."""
+    return matches is None or any(matches(part) for part in (get_args(kind) if _is_union(kind) else (kind,)))
 
 
 class Structurer:
@@ -205,6 +214,9 @@ class Structurer:
         declared: Any = field.type
         kinds = scalar_kinds(declared)
         raw = plain(node, as_text=kinds <= {str, Path})
+        collections: dict[Any, Callable[[Any], bool]] = {dict: _is_mapping, list: _is_sequence}
+        if kinds <= {str, Path} and node.text is not None and not _takes(declared, collections.get(type(raw))):
+            raw = node.text  # an override that looks like a collection, for a key that takes text alone
         if raw == "" and _is_union(declared) and str not in kinds:
             raw = None  # an empty optional path is none
         try:
@@ -229,12 +241,15 @@ class Structurer:
             self.problems.append(line)
 
     def build(self, settings: type, values: Mapping[str, Any], where: str) -> Any:
-        """An instance of a settings class; what its own checks find is a problem at `where`."""
-        if any(value is attrs.NOTHING for value in values.values()):
-            return None
-        by_alias = {str(field.alias): values[name] for name, field in fields_of(settings).items() if name in values}
+        """An instance of a settings class; what its own checks find is a problem at `where`.
+
+        Values with a problem are left out, so that what depends on the others can still be judged.
+        """
+        good = {name: value for name, value in values.items() if value is not attrs.NOTHING}
+        by_alias = {str(field.alias): good[name] for name, field in fields_of(settings).items() if name in good}
         try:
             return settings(**by_alias)
         except (ValueError, TypeError) as error:
-            self.problems.append(f"{where}: {error}")
+            if len(good) == len(values):
+                self.problems.append(f"{where}: {error}")
             return None

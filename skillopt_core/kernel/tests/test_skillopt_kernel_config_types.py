@@ -1,0 +1,214 @@
+"""Types, limits, owners of keys, and what may stand unused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from skillopt_kernel.config import load_config
+from skillopt_kernel.errors import ConfigError
+from skillopt_kernel_config_probes import Folder, install_probes
+
+
+@pytest.fixture
+def folder(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    install: Callable[..., Path],
+    manifest_of: Callable[..., str],
+) -> Folder:
+    install_probes(install, manifest_of)
+    work = tmp_path / "work"
+    work.mkdir()
+    monkeypatch.chdir(work)
+    return Folder(work)
+
+
+@pytest.mark.parametrize(
+    ("section", "line", "problem"),
+    [
+        ("train", "batch_size: 3.9", "expected a whole number, got the number 3.9"),
+        ("train", "batch_size: 3.0", "expected a whole number, got the number 3.0; write 3"),
+        ("train", "batch_size: true", "expected a whole number, got true"),
+        ("train", "batch_size: '5'", "expected a whole number, got the text '5'; write it without quotes"),
+        ("train", "batch_size: many", "expected a whole number, got the text 'many'"),
+        ("train", "batch_size: [1]", "expected a whole number, got a list"),
+        ("train", "batch_size: 0", "must be at least 1, not 0"),
+        ("train", "num_epochs: 0", "must be at least 1, not 0"),
+        ("gradient", "merge_batch_size: 1", "must be at least 2, not 1"),
+        ("gradient", "failure_only: 1", "expected true or false, got the number 1"),
+        ("env", "workers: 0", "must be at least 1, not 0"),
+        ("env", "exec_timeout: 0", "must be greater than 0, not 0.0"),
+        ("env", "exec_timeout: 12:30", "expected a number, got the text '12:30'"),
+        ("env", "exec_timeout: .inf", "expected a finite number, got inf"),
+        ("env", "split_mode: ration", "expected one of ratio, split_dir, got the text 'ration'; did you mean 'ratio'?"),
+        ("env", "share: 1.5", "must be from 0 to 1, not 1.5"),
+        ("env", "share: '0.5'", "expected a number, got the text '0.5'; write it without quotes"),
+        ("env", "tags: a", "expected a list, got the text 'a'; write [a, b]"),
+        ("env", "table: [a]", "expected a mapping, got a list"),
+        ("env", "detail: 4", "expected one of auto, low, the number 3, got the number 4"),
+        ("env", "switch: 1", "expected true or false, got the number 1"),
+        ("env", "words: {a: 1}", "expected text or a list, got a mapping"),
+        ("env", "workrs: 3", "is no key of 'probe_env'; did you mean 'workers'?"),
+        ("env", "batch_size: 3", "is no key of 'probe_env'; it belongs in the section `train`"),
+        ("model", "reasoning_effort: huge", 'expected one of "", low, medium, high, xhigh, max, got the text \'huge\''),
+        ("evaluation", "gate_weight: 2", "must be from 0 to 1, not 2.0"),
+        ("optimizer", "lr_control_mode: slow", "expected one of fixed, autonomous, none, got the text 'slow'"),
+    ],
+)  # fmt: skip
+def test_a_wrong_value_is_an_error_with_its_place(folder: Folder, section: str, line: str, problem: str) -> None:
+    key = line.partition(":")[0]
+    assert folder.problems(f"{section}:\n  {line}\n") == (f"run.yaml:3:3: {section}.{key}: {problem}",)
+
+
+def test_a_wrong_item_is_named_with_its_own_place(folder: Folder) -> None:
+    problems = folder.problems("env:\n  table:\n    a: 1\n    b: x\n  tags: [a, {b: 1}]\n")
+    assert problems == (
+        "run.yaml:6:13: env.tags[1]: expected text, got a mapping",
+        "run.yaml:5:5: env.table[b]: expected a whole number, got the text 'x'",
+    )
+
+
+def test_all_problems_are_told_at_once(folder: Folder) -> None:
+    problems = folder.problems("train: {batch_size: x, seed: 1.5}\nenv: {share: 2, none: 1}\nhooks: {strict: 3}\n")
+    assert [problem.partition(": ")[2].partition(":")[0] for problem in problems] == [
+        "train.batch_size", "train.seed", "hooks.strict", "env.share", "env.none",
+    ]  # fmt: skip
+
+
+def test_a_whole_number_is_a_number_and_nothing_is_lost(folder: Folder) -> None:
+    config = folder.load("env: {exec_timeout: 60, share: 1, switch: true, detail: 3}\n")
+    assert isinstance(config.env.exec_timeout, float) and config.env.exec_timeout == 60.0
+    assert config.driver("env").settings.switch is True and config.driver("env").settings.detail == 3
+
+
+def test_case_o_f4_zero_is_a_value(folder: Folder) -> None:
+    text = "env: {split_seed: 0, limit: 0, attempt_timeout: 0}\n"
+    text += "optimizer: {slow_update_samples: 0, learning_rate: 0, floor: 0}\n"
+    config = folder.load(text + "train: {seed: 0}\n")
+    assert (config.env.split_seed, config.train.seed, config.optimizer.slow_update_samples) == (0, 0, 0)
+    assert config.driver("scheduler").settings.learning_rate == 0
+    assert config.origins["env.split_seed"] == "run.yaml:2:19"
+
+
+def test_null_means_not_set(folder: Folder) -> None:
+    config = folder.load("train: {seed: null, batch_size: ~}\nenv: {skill_init: '', switch: null, share: null}\n")
+    assert (config.train.seed, config.train.batch_size, config.env.skill_init) == (42, 40, None)
+    assert config.driver("env").settings.share == 0.5 and config.driver("env").settings.switch is None
+    assert config.origins["train.seed"] == "default"
+
+
+def test_what_two_settings_say_together_is_checked(folder: Folder) -> None:
+    (problem,) = folder.problems("optimizer: {learning_rate: 1}\n")
+    assert problem.endswith("optimizer.lr_scheduler: floor must not be above learning_rate")
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "value"),
+    [
+        ("optimizer: {lr_control_mode: Manual}", "lr_control_mode", "fixed"),
+        ("optimizer: {lr_control_mode: off}", "lr_control_mode", "none"),
+        ("optimizer: {longitudinal_pair_policy: delta}", "longitudinal_pair_policy", "changed"),
+        ("optimizer: {skill_update_mode: ' probe_update '}", "skill_update_mode", "probe_update"),
+    ],
+)
+def test_aliases_stand_for_their_name(folder: Folder, text: str, key: str, value: str) -> None:
+    assert getattr(folder.load(text + "\n").optimizer, key) == value
+
+
+def test_the_gate_is_found_in_any_case(folder: Folder) -> None:
+    assert folder.load("evaluation: {gate_metric: ' Probe_Gate '}\n").driver("gate").name == "probe_gate"
+
+
+def test_a_driver_that_is_not_there_is_an_error_with_its_place(folder: Folder) -> None:
+    problems = folder.problems("evaluation:\n  gate_metric: probe_gat\n")
+    assert problems[0].startswith("run.yaml:3:3: evaluation.gate_metric: there is no gate named 'probe_gat'.")
+    assert "Did you mean 'probe_gate'?" in problems[0]
+    (problem,) = folder.problems("env:\n  name: alfworld\n")
+    assert problem.startswith("run.yaml:3:3: env.name: ") and "pip install skillopt-env-alfworld" in problem
+
+
+def test_autonomous_control_is_a_scheduler(folder: Folder) -> None:
+    (problem,) = folder.problems("optimizer:\n  lr_control_mode: auto\n")
+    assert problem.startswith("run.yaml:3:3: optimizer.lr_control_mode: there is no scheduler named 'autonomous'.")
+
+
+def test_without_an_environment_a_configuration_can_be_shown(folder: Folder) -> None:
+    config = folder.load("env: {name: ''}\n")
+    assert "env" not in config.drivers
+    with pytest.raises(ConfigError, match=r"^env\.name is not set: name the environment"):
+        config.driver("env")
+
+
+def test_known_keys_of_drivers_that_are_not_in_use(folder: Folder) -> None:
+    config = folder.load(
+        "evaluation: {gate_mixed_weight: 0.5, use_semantic_density: false}\n"
+        "optimizer: {meta_learning_rate: 2, min_learning_rate: 1}\n"
+        "train: {steps_per_epoch: 3}\n"
+        "model: {qwen_chat_timeout_seconds: 3, target_codex_exec_path: x, target_probe_tool_path: y}\n"
+    )
+    assert set(config.unused) == {
+        "evaluation.gate_mixed_weight", "evaluation.use_semantic_density", "optimizer.meta_learning_rate",
+        "optimizer.min_learning_rate", "train.steps_per_epoch", "model.qwen_chat_timeout_seconds",
+        "model.target_codex_exec_path", "model.target_probe_tool_path",
+    }  # fmt: skip
+    assert config.unused["model.target_probe_tool_path"] == "the backend probe_tool is not in use"
+    assert "run.yaml:4:9: train.steps_per_epoch: is computed from the data" in config.warnings[0]
+
+
+def test_unused_keys_are_checked_where_their_driver_is_installed(folder: Folder) -> None:
+    problems = folder.problems("model:\n  probe_tool_path: [1]\n  probe_tool_pth: x\n  probe_chat_verbos: true\n")
+    assert problems == (
+        "run.yaml:3:3: model.probe_tool_path: expected text, got a list",
+        "run.yaml:4:3: model.probe_tool_pth: is no key; did you mean 'probe_tool_path'?",
+        "run.yaml:5:3: model.probe_chat_verbos: is no key; did you mean 'probe_chat_verbose'?",
+    )
+
+
+def test_a_hook_plugin_is_switched_on_by_the_key_that_it_owns(folder: Folder) -> None:
+    config = folder.load("evaluation: {use_probe: true, density: 0.5}\n")
+    assert config.hooks.plugins == ("probe_hook",)
+    assert config.plugins["probe_hook"].settings.density == 0.5
+    assert config.hooks.settings["probe_hook"] == config.plugins["probe_hook"].settings
+    assert not config.unused
+    off = folder.load("evaluation: {use_probe: false, density: 0.5}\n")
+    assert off.hooks.plugins == () and set(off.unused) == {"evaluation.use_probe", "evaluation.density"}
+    (problem,) = folder.problems("evaluation:\n  use_semantic_density: true\n")
+    assert problem.startswith("run.yaml:3:3: evaluation.use_semantic_density: ")
+    assert "pip install skillopt-hook-semantic-density" in problem
+
+
+def test_settings_of_a_hook_plugin_are_checked_in_their_place(folder: Folder) -> None:
+    text = "hooks:\n  plugins: [probe_hook, 'acme.hooks:Critic']\n  settings:\n    probe_hook: {density: %s}\n"
+    assert folder.load(text % "0.2").plugins["probe_hook"].settings.density == 0.2
+    assert folder.problems(text % "2") == (
+        "run.yaml:5:18: hooks.settings.probe_hook.density: must be from 0 to 1, not 2.0",
+    )
+    assert folder.problems(text % "1, densty: 1") == (
+        "run.yaml:5:30: hooks.settings.probe_hook.densty: is no key; did you mean 'density'?",
+    )
+
+
+def test_the_fingerprint_covers_what_can_change_a_result(folder: Folder) -> None:
+    folder.write("p.md", "one")
+    base = "env: {tags: [a], folders: [.]}\nprompts: {analyst_failure: p.md}\n"
+    first = folder.load(base).fingerprint()
+    for free in ("env.workers=3", "env.exec_timeout=7", "env.out_root=x", "gradient.analyst_workers=2",
+                 "env.split_dir=.",
+                 "model.probe_chat_base_url=http://other", "model.probe_chat_api_key=k-1", "execution.executor=threads",
+                 "model.probe_chat_timeout_seconds=1", "hooks.strict=true"):  # fmt: skip
+        assert folder.load(base, free).fingerprint() == first, free
+    for decisive in ("train.seed=1", "train.num_epochs=5", "env.tags=[b]", "env.max_turns=2", "model.target=other",
+                     "model.probe_chat_temperature=0.5", "model.judge=other", "optimizer.learning_rate=3",
+                     "evaluation.gate_weight=0.1", "env.split_seed=0", "hooks.disable=[meta_skill]"):  # fmt: skip
+        assert folder.load(base, decisive).fingerprint() != first, decisive
+    folder.write("p.md", "two")
+    assert folder.load(base).fingerprint() != first
+
+
+def test_two_runs_in_one_process_know_nothing_of_each_other(folder: Folder) -> None:
+    folder.load("", "model.probe_chat_base_url=http://one", "train.seed=1")
+    second = folder.load("")
+    assert second.backends["target"].settings.base_url == "http://localhost" and second.train.seed == 42
+    assert load_config("run.yaml", environ={}).origins == second.origins
