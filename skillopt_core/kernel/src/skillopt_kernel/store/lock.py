@@ -35,14 +35,14 @@ class RunLock:
 
         make_folder(self.folder)
         lock = FileLock(self.folder / LOCK, timeout=_PATIENCE, mode=FILE_MODE, thread_local=False)
-        try:
-            with writing(self.folder / LOCK):
+        with writing(self.folder / LOCK):
+            try:
                 lock.acquire()
-        except Timeout:
-            raise RunDirectoryError(
-                f"the run directory {self.folder} is in use by {_holder_text(self.folder)}. Wait until it has ended, "
-                f"or choose another folder (--out, --fresh)."
-            ) from None
+            except Timeout:  # an OSError, too, but not one of writing
+                raise RunDirectoryError(
+                    f"the run directory {self.folder} is in use by {_holder_text(self.folder)}. Wait until it has "
+                    f"ended, or choose another folder (--out, --fresh)."
+                ) from None
         self._lock = lock
         for leftover in self.folder.glob(".*.tmp"):  # of a process that was killed between writing and renaming
             leftover.unlink(missing_ok=True)
