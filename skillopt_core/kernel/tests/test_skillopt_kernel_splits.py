@@ -57,13 +57,18 @@ def test_o_s3_a_tiny_ratio_split_names_the_minimum_size(size):
         splits.split_by_ratio(range(size), (2, 1, 7), seed=42)
 
 
-@pytest.mark.parametrize("ratio", [(2, 1, 7), (1, 1, 1), (8, 2, 0), (50, 1, 1), (7, 3, 90), (3, 3, 2)])
+@pytest.mark.parametrize("ratio", [(2, 1, 7), (1, 1, 1), (8, 2, 0), (50, 1, 1), (7, 3, 90), (3, 3, 2), (1, 3, 3)])
 def test_from_the_minimum_size_on_no_part_is_empty(ratio):
     minimum = splits.minimum_size(ratio)
     for total in range(minimum, minimum + 3 * sum(ratio)):
         counts = splits.split_counts(total, ratio)
         assert all(count > 0 for count, weight in zip(counts, ratio, strict=True) if weight)
     assert not all(c > 0 for c, w in zip(splits.split_counts(minimum - 1, ratio), ratio, strict=True) if w)
+
+
+def test_an_absurd_ratio_is_refused_at_once():
+    with pytest.raises(DataError, match="10 items are too few"):
+        splits.split_by_ratio(range(10), (1, 1, 10**15), seed=42)
 
 
 def test_a_ratio_split_shuffles_with_its_seed_and_cuts_in_order():
@@ -119,7 +124,8 @@ def test_an_empty_part_is_refused(part, given):
 
 
 def test_an_empty_test_split_is_allowed():
-    splits.check_splits(Splits(tasks("a"), tasks("b")))
+    given = Splits(tasks("a"), tasks("b"))
+    assert splits.check_splits(given) is given
 
 
 def test_a_limit_cuts_each_split():

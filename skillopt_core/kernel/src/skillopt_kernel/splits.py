@@ -87,14 +87,19 @@ def split_counts(total: int, ratio: Sequence[int]) -> tuple[int, ...]:
 
 
 def minimum_size(ratio: Sequence[int]) -> int:
-    """The smallest number of items from which on no part of `ratio` with a weight is empty."""
+    """The smallest number of items from which on no part of `ratio` with a weight is empty.
+
+    Not simply the smallest that works: 1:3:3 fills each part of 3 items, but not of 4. For ratios of more than
+    100,000 to 1 a number that works, not always the smallest.
+    """
 
     def fills(total: int) -> bool:
         return all(count > 0 for count, weight in zip(split_counts(total, ratio), ratio, strict=True) if weight)
 
     # Every exact share is at least 1 from here on; below, the largest remainder may still fill each part.
     size = -(-sum(ratio) // min(weight for weight in ratio if weight))
-    while size > 1 and fills(size - 1):
+    lowest = max(1, size - 100_000)
+    while size > lowest and fills(size - 1):
         size -= 1
     return size
 
