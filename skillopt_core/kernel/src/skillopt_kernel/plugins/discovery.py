@@ -97,9 +97,9 @@ def load_manifest(kind: str, name: str, where: str = "") -> Manifest:
 
     Raises `PluginNotFound`, `PluginConflict`, `PluginBroken` or `PluginApiMismatch`.
     """
+    plugin, entry = _find(_scan(kind), kind, name, where)
     from skillopt_kernel.plugins.selection import select
 
-    plugin, entry = _find(_scan(kind), kind, name, where)
     try:
         manifest = select(KINDS[kind], entry)
     except (Exception, SystemExit) as error:
