@@ -141,10 +141,10 @@ class _Comparison:
         return self._total(hard, soft, self.trial.candidate.skill)
 
     def decide(self) -> GateDecision:
-        if self.settled and self.trial.early_stop and len(self.outcomes) < self.comparable:
-            return self._stopped()
         own = {outcome.task_id: outcome for outcome in self.outcomes if outcome.scored}
         pairs = _shared(own, self.trial.current)
+        if self.settled and (not pairs or (self.trial.early_stop and len(self.outcomes) < self.comparable)):
+            return self._stopped()
         if not pairs:
             return self.undecided("no selection task has a score for both the candidate and the current skill")
         score = self._value([pair[0] for pair in pairs], self.trial.candidate.skill)
