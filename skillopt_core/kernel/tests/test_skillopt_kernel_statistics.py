@@ -65,6 +65,14 @@ def test_the_betting_interval_covers_and_narrows():
     assert mirrored.high == pytest.approx(1 - statistics.betting_interval([1.0] * 40).low)
 
 
+def test_the_betting_interval_needs_an_order_of_chance():
+    values = [1.0] * 100 + [0.0] * 100
+    assert statistics.betting_interval(values).low > 0.5  # sorted: early values weigh more
+    Random(0).shuffle(values)
+    interval = statistics.betting_interval(values)
+    assert interval.low < 0.5 < interval.high
+
+
 def test_the_betting_interval_refuses_values_outside_its_range():
     with pytest.raises(ValueError, match="from 0 to 1"):
         statistics.betting_interval([0.5, 1.2])

@@ -96,9 +96,10 @@ def betting_interval(values: Sequence[float], confidence: float = 0.95) -> Inter
 
     The hedged capital process of Waudby-Smith and Ramdas, "Estimating means of bounded random variables by
     betting", JRSS B (2024), section 4: for each possible mean m one bettor stakes on "above m", one on "below
-    m", each with half the capital, and m is refused once a bettor has multiplied its own by 2/alpha. Stakes follow
-    the variance seen so far. `values` come in the order in which they were drawn, the tasks being a random
-    sample; `None` without values. Raises `ValueError` for a value outside 0..1.
+    m", each with half the capital, and m is refused where a bettor has multiplied its own by 2/alpha. Stakes follow
+    the variance seen so far and shrink with time, so early values weigh more: where the order is not one of
+    chance (sorted by difficulty, say), shuffle it with a seed first. `None` without values. Raises `ValueError`
+    for a value outside 0..1.
     """
     _check_confidence(confidence)
     if not values:
@@ -108,8 +109,8 @@ def betting_interval(values: Sequence[float], confidence: float = 0.95) -> Inter
     bar = math.log(2 / (1 - confidence))
     stakes = _predictable_stakes(values, 1 - confidence)
     mirrored = [1.0 - value for value in values]
-    low = _lowest_kept(lambda mean: _best_log_capital(values, stakes, mean) < bar)
-    high = 1.0 - _lowest_kept(lambda mean: _best_log_capital(mirrored, stakes, mean) < bar)
+    low = _lowest_kept(lambda mean: _log_capital(values, stakes, mean) < bar)
+    high = 1.0 - _lowest_kept(lambda mean: _log_capital(mirrored, stakes, mean) < bar)
     return Interval(math.fsum(values) / len(values), low, high, len(values))
 
 
@@ -124,13 +125,10 @@ def _predictable_stakes(values: Sequence[float], alpha: float) -> list[float]:
     return stakes
 
 
-def _best_log_capital(values: Sequence[float], stakes: Sequence[float], mean: float) -> float:
-    """The highest logarithm of capital ever, of a bettor on "above `mean`" that risks at most half of it."""
-    capital = best = 0.0
-    for value, stake in zip(values, stakes, strict=True):
-        capital += math.log1p(min(stake, 0.5 / mean if mean > 0 else stake) * (value - mean))
-        best = max(best, capital)
-    return best
+def _log_capital(values: Sequence[float], stakes: Sequence[float], mean: float) -> float:
+    """The logarithm of the capital of a bettor on "above `mean`" that risks at most half of it each time."""
+    most = 0.5 / mean if mean > 0 else math.inf
+    return math.fsum(math.log1p(min(stake, most) * (value - mean)) for value, stake in zip(values, stakes, strict=True))
 
 
 def _lowest_kept(keeps: Callable[[float], bool]) -> float:
