@@ -23,7 +23,7 @@ SECTIONS = (
 
 _HEADING = re.compile(rf"## ({'|'.join(SECTIONS)})\b", re.IGNORECASE)
 _FENCE = re.compile(r"(~{4,}|`{4,})")
-_BUDGET = re.compile(r"\b(?:at most|no more than|up to|budget(?: is| of|:)?)\s+\**(\d+)", re.IGNORECASE)
+_BUDGET = re.compile(r"\b(?:at most|budget(?: is| of|:)?)\s+\**(\d+)", re.IGNORECASE)
 _TRAJECTORY = re.compile(r"^### Trajectory \d+: .*$", re.MULTILINE)
 _CANDIDATE = re.compile(r"^\[(\d+)\] ?", re.MULTILINE)
 
@@ -61,7 +61,7 @@ class Asked:
     @property
     def budget(self) -> int | None:
         """How many items the reply may hold; `None` when the prompt names no number."""
-        found = _BUDGET.search(self.system) or _BUDGET.search(self.user)
+        found = _BUDGET.search(self.system)
         return int(found.group(1)) if found else None
 
     @property

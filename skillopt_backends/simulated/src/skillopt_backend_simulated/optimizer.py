@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from skillopt_backend_simulated.analyst import analyse
@@ -51,9 +52,11 @@ def _judged(world: World, draws: Draws, asked: Asked) -> list[float]:
     present = world.rules_in(asked.skill)
     values = []
     for index, text in enumerate(asked.candidates):
-        deletes = "delete" in text.split("\n")[0][:40]
+        deletes = re.match(r"\[\d+\] (?:op=)?delete\b", text) is not None
+        support = re.search(r"\bsupport=(\d+)", text)
         seen = draws.happens(world.file.optimizer.ranking, "ranking", index)
-        values.append(worth(world, text, deletes, present) if seen else 3.0 * draws.unit("guess", index) - 1.0)
+        value = worth(world, text, deletes, present) if seen else 3.0 * draws.unit("guess", index) - 1.0
+        values.append(value + (min(int(support.group(1)), 99) / 1000 if support else 0.0))
     return values
 
 

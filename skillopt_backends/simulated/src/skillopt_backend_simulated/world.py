@@ -12,8 +12,8 @@ from skillopt_backend_simulated.world_file import Kind, WorldFile
 
 
 def plain(text: str) -> str:
-    """The text as sentences are compared: compatibility form, lower case, single spaces."""
-    return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+    """The text as sentences are compared: compatibility form, lower case, single spaces, no escapes of JSON."""
+    return " ".join(unicodedata.normalize("NFKC", text).casefold().replace('\\"', '"').split())
 
 
 @frozen
