@@ -129,8 +129,8 @@ def test_hook_meta_skill():
     assert calls.meta_skill(RUN, SimpleNamespace(number=1)) is None
 
 
-def observed(name):
-    """What an observer of the event `name` gets, and that nobody else is called."""
+def only_its_observer_gets(name):
+    """Whether the event `name` reaches the observer of its name, and no other one."""
     seen, others = [], []
     implementations = {
         f"skillopt_{other}": (lambda event, into=(seen if other == name else others): into.append(event))
@@ -138,60 +138,59 @@ def observed(name):
     }
     event = Event(name, 1, "2026-01-01T00:00:00.000Z", "run", step=3, data={"score": 0.5})
     calls_of(**implementations).observe(event)
-    assert seen == [event]
-    assert others == []
+    return (seen, others) == ([event], [])
 
 
 def test_hook_run_started():
-    observed("run_started")
+    assert only_its_observer_gets("run_started")
 
 
 def test_hook_run_finished():
-    observed("run_finished")
+    assert only_its_observer_gets("run_finished")
 
 
 def test_hook_run_failed():
-    observed("run_failed")
+    assert only_its_observer_gets("run_failed")
 
 
 def test_hook_epoch_started():
-    observed("epoch_started")
+    assert only_its_observer_gets("epoch_started")
 
 
 def test_hook_epoch_finished():
-    observed("epoch_finished")
+    assert only_its_observer_gets("epoch_finished")
 
 
 def test_hook_step_started():
-    observed("step_started")
+    assert only_its_observer_gets("step_started")
 
 
 def test_hook_step_finished():
-    observed("step_finished")
+    assert only_its_observer_gets("step_finished")
 
 
 def test_hook_stage_started():
-    observed("stage_started")
+    assert only_its_observer_gets("stage_started")
 
 
 def test_hook_stage_finished():
-    observed("stage_finished")
+    assert only_its_observer_gets("stage_finished")
 
 
 def test_hook_attempt_started():
-    observed("attempt_started")
+    assert only_its_observer_gets("attempt_started")
 
 
 def test_hook_attempt_finished():
-    observed("attempt_finished")
+    assert only_its_observer_gets("attempt_finished")
 
 
 def test_hook_model_called():
-    observed("model_called")
+    assert only_its_observer_gets("model_called")
 
 
 def test_hook_checkpoint_saved():
-    observed("checkpoint_saved")
+    assert only_its_observer_gets("checkpoint_saved")
 
 
 def test_every_hook_is_tested():

@@ -58,7 +58,7 @@ def explain(config: str | None, config_option: str | None, overrides: tuple[str,
         names = [f"[wrap] {each.plugin}" if each.wrapper else each.plugin for each in asked]
         echo(f"{hook}: {' -> '.join(names) or 'nobody'}")
     for plugin, owner in assembled.owners.items():
-        echo(f"{plugin} is of {owner}")
+        echo(f"{plugin} comes from {owner}")
 
 
 def _place(origins: Mapping[str, str], key: str) -> str:
