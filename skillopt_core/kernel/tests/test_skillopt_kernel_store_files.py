@@ -192,6 +192,33 @@ def test_a_file_that_cannot_grow_keeps_whole_lines_and_the_error_is_a_sentence(t
     assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] == resource.RLIM_INFINITY  # the limit was the child's own
 
 
+UTF8 = """
+import sys
+from pathlib import Path
+from skillopt_kernel.store.event_log import EventLog
+from skillopt_kernel.store.files import read_text, write_json, write_text
+folder = Path(sys.argv[1])
+write_text(folder / "a.md", "\\u2192 \\u540d\\u524d\\n")
+write_json(folder / "a.json", "\\u2192 \\u540d\\u524d")
+with EventLog(folder, "run") as log:
+    log.emit("step_started", text="\\u2192 \\u540d\\u524d")
+assert read_text(folder / "a.md") == "\\u2192 \\u540d\\u524d\\n"
+"""
+
+
+def test_case_o_w1_files_are_utf8_whatever_console_and_locale_say(tmp_path: Path) -> None:
+    environment = {
+        **os.environ,
+        "PYTHONIOENCODING": "cp1252",
+        "LC_ALL": "C",
+        "PYTHONUTF8": "0",
+        "PYTHONCOERCECLOCALE": "0",
+    }
+    subprocess.run([sys.executable, "-c", UTF8, str(tmp_path)], env={**os.environ, **odd}, check=True)
+    for name in ("a.md", "a.json", "events.jsonl"):
+        assert "→ 名前" in (tmp_path / name).read_text(encoding="utf-8")
+
+
 def test_writing_twice_replaces(tmp_path: Path) -> None:
     write_bytes(tmp_path / "x", b"1")
     write_bytes(tmp_path / "x", b"2")

@@ -13,7 +13,6 @@ from typing import Any, Literal
 
 from skillopt_kernel.errors import RunDirectoryError
 from skillopt_kernel.store.files import (
-    make_folder,
     read_json,
     read_text,
     safe_name,
@@ -189,11 +188,6 @@ class RunDirectory:
         """Write `best_skill.md`, the copy for people; nothing is ever read back from it."""
         if not self.best_skill.exists() or read_text(self.best_skill) != text:
             write_text(self.best_skill, text)
-
-    def make(self) -> RunDirectory:
-        """Make the folder, private to its owner."""
-        make_folder(self.root)
-        return self
 
 
 class _Absent:

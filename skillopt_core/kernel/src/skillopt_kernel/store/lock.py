@@ -7,7 +7,6 @@ beside it (`run.lock.json`) only says who holds it.
 from __future__ import annotations
 
 import os
-import socket
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +30,8 @@ class RunLock:
 
     def acquire(self) -> None:
         """Take the lock. Raises `RunDirectoryError` naming who holds it."""
+        import socket
+
         from filelock import FileLock, Timeout
 
         make_folder(self.folder)

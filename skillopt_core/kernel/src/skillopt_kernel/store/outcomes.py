@@ -5,8 +5,8 @@ before the line: the line is the commit. A killed process loses nothing committe
 the line once `put` returns. `sync`, at each checkpoint, makes the lines survive a loss of power; the
 conversations, evidence that no decision rests on, are left to the operating system.
 
-In memory there are a digest, an offset and two scores for each outcome (about 0.2 kB); the rest is read when
-asked for.
+In memory there are a digest and an offset for each outcome (about 0.3 kB with its folder and time); the rest is
+read when asked for.
 """
 
 from __future__ import annotations
@@ -15,8 +15,6 @@ import hashlib
 import logging
 import shutil
 import threading
-from array import array
-from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -47,8 +45,7 @@ class OutcomeStore:
         self._root = run_folder
         self._redactor = redactor or Redactor()
         self._lock = threading.Lock()
-        self._rows: dict[bytes, int] = {}
-        self._offsets, self._hard, self._soft = array("q"), array("d"), array("d")
+        self._offsets: dict[bytes, int] = {}
         self._unscored: dict[bytes, int] = {}
         self._seconds: dict[str, float] = {}
         self._folders: set[int] = set()
@@ -64,20 +61,13 @@ class OutcomeStore:
     @property
     def count(self) -> int:
         """How many scored outcomes there are."""
-        return len(self._rows)
+        return len(self._offsets)
 
     def find(self, ask: Ask) -> Outcome | None:
         """The scored outcome without its trajectory, or `None` when it must be asked."""
         key = _key(ask)
         with self._lock:
             return self._scored(key)
-
-    def scores(self, asks: Iterable[Ask]) -> dict[str, tuple[float, float]]:
-        """Task id -> (hard, soft) of those of `asks` that have a score; from memory."""
-        keys = {ask.task.id: _key(ask) for ask in asks}
-        with self._lock:
-            found = {task_id: self._rows.get(key) for task_id, key in keys.items()}
-            return {task_id: (self._hard[at], self._soft[at]) for task_id, at in found.items() if at is not None}
 
     def expected_seconds(self, ask: Ask) -> float:
         """How long the latest attempt of this task took, with whichever skill; 0.0 when there is none."""
@@ -170,14 +160,14 @@ class OutcomeStore:
     # With the lock held (or, in `__init__`, alone) -----------------------------------------------------------
 
     def _scored(self, key: bytes) -> Outcome | None:
-        at = self._rows.get(key)
-        return None if at is None else self._outcome(self._offsets[at])
+        return self._outcome(self._offsets.get(key))
 
     def _kept(self, key: bytes) -> Outcome | None:
-        offset = self._unscored.get(key)
-        return None if offset is None else self._outcome(offset)
+        return self._outcome(self._unscored.get(key))
 
-    def _outcome(self, offset: int) -> Outcome:
+    def _outcome(self, offset: int | None) -> Outcome | None:
+        if offset is None:
+            return None
         self._reader.seek(offset)
         row = parse_line(self._reader.readline())
         try:
@@ -194,11 +184,7 @@ class OutcomeStore:
         if row["folder"]:
             self._folders.add(_folder_key(row["folder"]))
         if "hard" in row:
-            if key not in self._rows:
-                self._hard.append(row["hard"])
-                self._soft.append(row["soft"])
-                self._offsets.append(offset)
-                self._rows[key] = len(self._offsets) - 1
+            self._offsets.setdefault(key, offset)
             self._unscored.pop(key, None)
         elif "attempt" in row:
             self._unscored[key] = offset
