@@ -16,7 +16,6 @@ from typing import Any
 from skillopt_kernel.errors import ConfigError, ModelError, SkillOptError
 from skillopt_kernel.interfaces import DriverContext
 from skillopt_kernel.plugins.discovery import (
-    is_object_path,
     load_manifest,
     load_object,
     load_part,
@@ -168,6 +167,4 @@ def hook_function(path: str, folders: Sequence[Path], key: str, where: Callable[
         )
     if key.startswith("hooks.override") and generator:
         raise ConfigError(f"{where(key)}: {path!r} has a yield; such a function belongs under hooks.wrap.")
-    if not is_object_path(path):
-        raise ConfigError(f"{where(key)}: {path!r} is not an object path like 'package.module:name'.")
     return found
