@@ -214,7 +214,7 @@ def test_case_o_w1_files_are_utf8_whatever_console_and_locale_say(tmp_path: Path
         "PYTHONUTF8": "0",
         "PYTHONCOERCECLOCALE": "0",
     }
-    subprocess.run([sys.executable, "-c", UTF8, str(tmp_path)], env={**os.environ, **odd}, check=True)
+    subprocess.run([sys.executable, "-c", UTF8, str(tmp_path)], env=environment, check=True)
     for name in ("a.md", "a.json", "events.jsonl"):
         assert "→ 名前" in (tmp_path / name).read_text(encoding="utf-8")
 
