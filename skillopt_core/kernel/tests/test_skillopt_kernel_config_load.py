@@ -106,7 +106,7 @@ def test_package_paths_and_packaged_names(folder: Folder) -> None:
     config = folder.load("env: {skill_init: 'package:acme_probes/data/start.md'}\n")
     assert config.env.skill_init is not None and config.env.skill_init.read_text() == "Answer briefly.\n"
     assert load_config("probes", environ={}).name == "probes"
-    with pytest.raises(ConfigError, match=r"no such file, and no configuration of that name: did you mean 'probes'"):
+    with pytest.raises(ConfigError, match=r"no such file, and no configuration of that name\. Did you mean 'probes'"):
         load_config("probe")
     for path, reason in (("package:acme_nothing/x.md", "no package"), ("package:acme_probes/x.md", "has no 'x.md'"),
                          ("package:acme_probes/../x.md", "must stay inside")):  # fmt: skip
@@ -148,6 +148,10 @@ def test_what_as_dict_says_can_be_loaded_again(folder: Folder) -> None:
         ("? [a]\n: 1\n", "bad.yaml:1:3: a key must be a word"),
         ("train:\n  seed: !!int many\n", "bad.yaml:2:9: 'many' cannot be read"),
         ("_base_: 3\n", "bad.yaml:1:1: _base_: expected a path, a packaged name or a list of them"),
+        ("a: &a [x, x, x, x, x, x, x, x, x, x]\nb: &b [*a, *a, *a, *a, *a, *a, *a, *a, *a, *a]\n"
+         "c: &c [*b, *b, *b, *b, *b, *b, *b, *b, *b, *b]\nd: &d [*c, *c, *c, *c, *c, *c, *c, *c, *c, *c]\n"
+         "e: [*d, *d, *d, *d, *d, *d, *d, *d, *d, *d]\n", "bad.yaml:1:"),
+        ("train: " + "[" * 5000, "bad.yaml:"),
         ("train: {}\n---\ntrain: {}\n", "bad.yaml:2:1: is not valid YAML: but found another document"),
     ],
 )  # fmt: skip

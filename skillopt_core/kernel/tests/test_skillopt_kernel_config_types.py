@@ -65,15 +65,15 @@ def test_a_wrong_value_is_an_error_with_its_place(folder: Folder, section: str, 
 def test_a_wrong_item_is_named_with_its_own_place(folder: Folder) -> None:
     problems = folder.problems("env:\n  table:\n    a: 1\n    b: x\n  tags: [a, {b: 1}]\n")
     assert problems == (
-        "run.yaml:6:13: env.tags[1]: expected text, got a mapping",
         "run.yaml:5:5: env.table[b]: expected a whole number, got the text 'x'",
+        "run.yaml:6:13: env.tags[1]: expected text, got a mapping",
     )
 
 
 def test_all_problems_are_told_at_once(folder: Folder) -> None:
     problems = folder.problems("train: {batch_size: x, seed: 1.5}\nenv: {share: 2, none: 1}\nhooks: {strict: 3}\n")
     assert [problem.partition(": ")[2].partition(":")[0] for problem in problems] == [
-        "train.batch_size", "train.seed", "hooks.strict", "env.share", "env.none",
+        "train.batch_size", "train.seed", "env.share", "env.none", "hooks.strict",
     ]  # fmt: skip
 
 
@@ -212,3 +212,24 @@ def test_two_runs_in_one_process_know_nothing_of_each_other(folder: Folder) -> N
     second = folder.load("")
     assert second.backends["target"].settings.base_url == "http://localhost" and second.train.seed == 42
     assert load_config("run.yaml", environ={}).origins == second.origins
+
+
+def test_settings_that_cannot_be_read_are_the_plugins_fault(
+    folder: Folder, install: Callable[..., Path], manifest_of: Callable[..., str]
+) -> None:
+    install(
+        "acme-odd 1.0",
+        {"skillopt.gates odd": "acme_odd:plugin", "skillopt.gates dated": "acme_dated:plugin"},
+        {
+            "acme_odd.py": manifest_of("gate", "odd", settings="acme_odd_settings:Settings"),
+            "acme_odd_settings.py": "from attrs import frozen\n@frozen\nclass Settings:\n    a: 'Nowhere' = None\n",
+            "acme_dated.py": manifest_of("gate", "dated", settings="acme_dated_settings:Settings"),
+            "acme_dated_settings.py": (
+                "from datetime import date\nfrom attrs import frozen\n@frozen\nclass Settings:\n    day: date = None\n"
+            ),
+        },
+    )
+    (problem,) = folder.problems("evaluation:\n  gate_metric: odd\n")
+    assert problem.startswith("run.yaml:3:3: evaluation.gate_metric: the gate 'odd' of acme-odd 1.0 is installed but")
+    (problem,) = folder.problems("evaluation:\n  gate_metric: dated\n  day: 2026-11-29\n")
+    assert problem.startswith("run.yaml:4:3: evaluation.day: ") and "date" in problem

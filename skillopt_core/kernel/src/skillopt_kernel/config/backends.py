@@ -101,11 +101,10 @@ def _warn(draft: Draft, model: ModelSettings, plan: Any, named: dict[str, Node],
 
 
 def _load(draft: Draft, name: str, where: str) -> tuple[Manifest, type | None] | None:
-    from skillopt_kernel.plugins.discovery import load_manifest, settings_class
+    from skillopt_kernel.config.owners import load_settings
 
     try:
-        manifest = load_manifest("backend", name, where)
-        return manifest, settings_class(manifest, where)
+        return load_settings("backend", name, where)
     except SkillOptError as error:
         draft.problems.append(str(error))
         return None

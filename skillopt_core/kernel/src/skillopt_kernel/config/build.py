@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -51,6 +52,11 @@ class Draft:
     def problems(self) -> list[str]:
         return self.structurer.problems
 
+    def stop(self) -> None:
+        """Raise `ConfigError` if there are problems, in the order of files and lines."""
+        if self.problems:
+            raise ConfigError(*sorted(self.problems, key=_line_of))
+
     def section(self, name: str) -> dict[str, Node]:
         """The keys of a section that are set; a section that is null or missing has none."""
         node = self.root.value.get(name)
@@ -85,6 +91,11 @@ class Draft:
             )
 
 
+def _line_of(problem: str) -> tuple[str, int, int]:
+    found = re.match(r"(.*?):(\d+):(\d+): ", problem)
+    return (found[1], int(found[2]), int(found[3])) if found else ("", 0, 0)
+
+
 def named(node: Node, key: str) -> Node:
     """The node with an alias replaced by the name that it stands for."""
     text = node.text if node.text is not None else node.value
@@ -100,8 +111,7 @@ def build(request: Request) -> Config:
     draft = Draft(request.loaded.root, request.environ)
     check_sections(draft)
     bare = apply_overrides(draft, request.overrides)
-    if draft.problems:
-        raise ConfigError(*draft.problems)  # the sections must stand before what is in them can be judged
+    draft.stop()  # the sections must stand before what is in them can be judged
     kernel = {name: take_kernel_keys(draft, name) for name in SECTIONS}
     table = OwnerTable(choose_drivers(draft, kernel), draft)
     place_bare_keys(draft, bare, table, kernel)
@@ -111,8 +121,7 @@ def build(request: Request) -> Config:
     for section in SECTIONS:
         table.check_other_keys(section)
     prompts = take_prompts(draft)
-    if draft.problems:
-        raise ConfigError(*draft.problems)
+    draft.stop()
     return Config(
         name=request.loaded.name,
         path=request.loaded.path,

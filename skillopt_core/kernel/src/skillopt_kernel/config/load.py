@@ -48,9 +48,9 @@ def _find_source(text: str) -> tuple[Path, str, str]:
 
     names = list(packaged.packaged_names())
     near = nearest(text, names)
-    hint = f"did you mean {near!r}? " if near else ""
+    hint = f"Did you mean {near!r}? " if near else ""
     what = "is a folder" if path.is_dir() else "there is no such file"
-    raise ConfigError(f"{text}: {what}, and no configuration of that name: {hint}Packaged: {', '.join(names)}")
+    raise ConfigError(f"{text}: {what}, and no configuration of that name. {hint}Packaged: {', '.join(names)}.")
 
 
 def shown(path: Path) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, frozen
@@ -41,9 +41,23 @@ class Owner:
     section: str
 
 
+def load_settings(kind: str, name: str, where: str = "") -> tuple[Manifest, type | None]:
+    """A plugin's manifest and the class of its settings, whose types can be resolved. Raises `PluginError`."""
+    from skillopt_kernel.plugins.discovery import load_manifest, owner_of, settings_class
+    from skillopt_kernel.plugins.errors import PluginBroken
+
+    manifest = load_manifest(kind, name, where)
+    settings = settings_class(manifest, where)
+    try:
+        fields_of(settings) if settings is not None else {}
+    except (NameError, TypeError) as error:  # an annotation that names something not imported at run time
+        raise PluginBroken(kind, name, owner_of(kind, name), error, where) from error
+    return manifest, settings
+
+
 def choose_drivers(draft: Draft, kernel: Mapping[str, Any]) -> list[Owner]:
     """The drivers that the kernel's keys name. One that cannot be loaded is a problem and owns nothing."""
-    from skillopt_kernel.plugins.discovery import installed, load_manifest, settings_class
+    from skillopt_kernel.plugins.discovery import installed
 
     owners = []
     for kind, key in DRIVER_KEYS.items():
@@ -61,8 +75,7 @@ def choose_drivers(draft: Draft, kernel: Mapping[str, Any]) -> list[Owner]:
         if name not in names and name.lower() in names:
             name = name.lower()
         try:
-            manifest = load_manifest(kind, name, where)
-            settings = settings_class(manifest, where)
+            manifest, settings = load_settings(kind, name, where)
         except SkillOptError as error:
             draft.problems.append(str(error))
             continue
@@ -99,17 +112,17 @@ class OwnerTable:
 
     def _installed_hooks(self) -> list[tuple[Manifest, type | None]]:
         """The installed hook plugins that own keys of sections; asked only for a key that nobody else owns."""
-        from skillopt_kernel.plugins.discovery import installed, read_manifest, settings_class
+        from skillopt_kernel.plugins.discovery import installed
 
         if self._hook_plugins is None:
             self._hook_plugins = []
             for plugin in installed("hook"):
                 try:
-                    manifest = read_manifest(plugin)
-                    if manifest.keys:
-                        self._hook_plugins.append((manifest, settings_class(manifest)))
+                    manifest, settings = load_settings("hook", plugin.name)
                 except SkillOptError:
                     continue  # a broken plugin breaks nothing that does not use it
+                if manifest.keys:
+                    self._hook_plugins.append((manifest, settings))
         return self._hook_plugins
 
     def _switch_of(self, key: str) -> str:
@@ -137,11 +150,8 @@ class OwnerTable:
         return evolve(hooks, plugins=tuple(wheres), settings=settings), chosen
 
     def _take_plugin(self, name: str, where: str, settings: dict[str, Any]) -> DriverChoice | None:
-        from skillopt_kernel.plugins.discovery import load_manifest, settings_class
-
         try:
-            manifest = load_manifest("hook", name, where)
-            owner = settings_class(manifest, where)
+            manifest, owner = load_settings("hook", name, where)
         except SkillOptError as error:
             self._draft.problems.append(str(error))
             return None
@@ -191,7 +201,7 @@ class OwnerTable:
             elif key in known.OWNED:
                 self._check_idle(node, key, *known.OWNED[key], name)
             elif not self._hook_owns(key):
-                self._unknown(node, key, own | backend_keys(draft) if section == "model" else own)
+                self._unknown(node, key, own, backend_keys(draft) if section == "model" else ())
 
     def _hook_owns(self, key: str) -> bool:
         section, _, name = key.partition(".")
@@ -205,7 +215,7 @@ class OwnerTable:
 
     def _check_idle(self, node: Node, key: str, kind: str, name: str, field: str) -> None:
         """A key of a driver that is not in use: checked where the driver is installed, and noted as unused."""
-        from skillopt_kernel.plugins.discovery import installed, load_manifest, settings_class
+        from skillopt_kernel.plugins.discovery import installed
 
         draft = self._draft
         draft.origins[key] = str(node.place)
@@ -213,8 +223,7 @@ class OwnerTable:
         if not any(plugin.name == name for plugin in installed(kind)):
             return
         try:
-            manifest = load_manifest(kind, name)
-            owner = settings_class(manifest)
+            manifest, owner = load_settings(kind, name)
         except SkillOptError:
             return
         fields = fields_of(owner) if owner is not None else {}
@@ -225,9 +234,10 @@ class OwnerTable:
         elif key not in (*manifest.keys, *known.OWNED):
             self._unknown(node, key, [f"{manifest.prefix}{each}" for each in fields])
 
-    def _unknown(self, node: Node, key: str, keys: Any) -> None:
+    def _unknown(self, node: Node, key: str, keys: Iterable[str], more: Iterable[str] = ()) -> None:
+        """Collect an unknown key with the nearest of `keys` and `more`, or the section that has it, or `keys`."""
         section, _, name = key.rpartition(".")
-        near = nearest(name, keys)
+        near = nearest(name, [*keys, *more])
         homes = [home for home in self.homes(name) if home != section]
         if near is None and homes:
             hint = f"; it belongs in the section `{homes[0]}`"

@@ -17,8 +17,8 @@ from skillopt_kernel.config.tree import Node, Place
 from skillopt_kernel.errors import ConfigError
 
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_CONSTRUCTOR = yaml.constructor.SafeConstructor()
 _TAG = "tag:yaml.org,2002:"
+_MOST = 100_000
 _FLOAT = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+")
 """Numbers such as `1e-3`, which YAML 1.1 takes for text and everybody else for a number."""
 
@@ -51,70 +51,77 @@ def read_text(text: str, place: Place) -> Node:
     """The node tree of a YAML text; `place` gives label, folder and depth. Raises `ConfigError`."""
     try:
         composed = yaml.compose(text, Loader=_Loader)
+        return Node(None, place) if composed is None else _Reader(place).node(composed, ())
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        at = evolve(place, line=mark.line + 1, column=mark.column + 1) if mark else place
-        raise ConfigError(f"{at}: is not valid YAML: {error.problem or error.context}") from None
+        here = _place(mark, place) if mark else place
+        raise ConfigError(f"{here}: is not valid YAML: {error.problem or error.context}") from None
     except yaml.YAMLError as error:
         raise ConfigError(f"{place.label}: is not valid YAML: {str(error).splitlines()[0]}") from None
     except RecursionError:
         raise ConfigError(f"{place.label}: is nested too deeply") from None
-    return Node(None, place) if composed is None else _node(composed, place, ())
 
 
 def _place(mark: Any, place: Place) -> Place:
     return evolve(place, line=mark.line + 1, column=mark.column + 1)
 
 
-def _node(composed: Any, place: Place, above: tuple[int, ...]) -> Node:
-    here = _place(composed.start_mark, place)
-    if id(composed) in above:
-        raise ConfigError(f"{here}: an alias refers to the value that it stands in")
-    above = (*above, id(composed))
-    if isinstance(composed, yaml.ScalarNode):
-        return _scalar(composed, here)
-    kind = "seq" if isinstance(composed, yaml.SequenceNode) else "map"
-    if composed.tag != _TAG + kind:
-        raise ConfigError(f"{here}: the tag {_shown(composed.tag)} is not supported; write plain YAML")
-    if kind == "seq":
-        return Node(tuple(_node(item, place, above) for item in composed.value), here)
-    return Node(_mapping(composed, place, above), here)
+class _Reader:
+    """Makes nodes of composed YAML; aliases of aliases cannot make more than `_MOST` values."""
 
+    def __init__(self, place: Place) -> None:
+        self.place, self.count = place, 0
 
-def _mapping(composed: Any, place: Place, above: tuple[int, ...]) -> dict[str, Node]:
-    found: dict[str, Node] = {}
-    inherited: dict[str, Node] = {}
-    for key, value in composed.value:
-        here = _place(key.start_mark, place)
-        if not isinstance(key, yaml.ScalarNode) or key.tag == _TAG + "null":
-            raise ConfigError(f"{here}: a key must be a word")
-        node = _node(value, place, above)
-        if key.tag == _TAG + "merge":
-            for source in node.value if isinstance(node.value, tuple) else (node,):
-                if not isinstance(source.value, dict):
-                    raise ConfigError(f"{here}: `<<` takes a mapping or a list of mappings")
-                inherited = source.value | inherited
-        elif key.value in found:
-            first = found[key.value].where
-            raise ConfigError(f"{here}: the key {key.value!r} stands here and in line {first.line}; delete one of them")
-        else:
-            found[key.value] = evolve(node, key=here)
-    return inherited | found
+    def node(self, composed: Any, above: tuple[int, ...]) -> Node:
+        here = _place(composed.start_mark, self.place)
+        self.count += 1
+        if self.count > _MOST:
+            raise ConfigError(f"{here}: holds more than {_MOST} values; are there aliases of aliases?")
+        if id(composed) in above:
+            raise ConfigError(f"{here}: an alias refers to the value that it stands in")
+        if isinstance(composed, yaml.ScalarNode):
+            return _scalar(composed, here)
+        above = (*above, id(composed))
+        kind = "seq" if isinstance(composed, yaml.SequenceNode) else "map"
+        if composed.tag != _TAG + kind:
+            raise ConfigError(f"{here}: the tag {_shown(composed.tag)} is not supported; write plain YAML")
+        if kind == "seq":
+            return Node(tuple(self.node(item, above) for item in composed.value), here)
+        return Node(self.mapping(composed, above), here)
+
+    def mapping(self, composed: Any, above: tuple[int, ...]) -> dict[str, Node]:
+        found: dict[str, Node] = {}
+        inherited: dict[str, Node] = {}
+        for key, value in composed.value:
+            here = _place(key.start_mark, self.place)
+            if not isinstance(key, yaml.ScalarNode) or key.tag == _TAG + "null":
+                raise ConfigError(f"{here}: a key must be a word")
+            node = self.node(value, above)
+            if key.tag == _TAG + "merge":
+                for source in node.value if isinstance(node.value, tuple) else (node,):
+                    if not isinstance(source.value, dict):
+                        raise ConfigError(f"{here}: `<<` takes a mapping or a list of mappings")
+                    inherited = source.value | inherited
+            elif key.value in found:
+                line = found[key.value].where.line
+                raise ConfigError(f"{here}: the key {key.value!r} stands here and in line {line}; delete one of them")
+            else:
+                found[key.value] = evolve(node, key=here)
+        return inherited | found
 
 
 def _scalar(composed: Any, here: Place) -> Node:
     kind, text = composed.tag.removeprefix(_TAG), composed.value
     if composed.style in ("'", '"', "|", ">") and kind == "str":
         return Node(text, here)
-    if kind not in ("str", "null", "bool", "int", "float", "timestamp", "value", "merge"):
-        raise ConfigError(f"{here}: the tag {_shown(composed.tag)} is not supported; write plain YAML")
-    if kind in ("int", "float") and ":" in text:
-        kind = "str"  # `2:1:7` and `12:30` are meant as they stand, not as numbers to the base of 60
-    if kind in ("null", "bool", "int", "float"):
+    if kind in ("null", "bool", "int", "float") and not (kind in ("int", "float") and ":" in text):
         try:
-            return Node(_CONSTRUCTOR.construct_object(composed, deep=True), here, text)
+            return Node(yaml.constructor.SafeConstructor().construct_object(composed), here, text)
         except ValueError as error:  # such as `!!int many`
             raise ConfigError(f"{here}: {text!r} cannot be read: {error}") from None
+    if kind not in ("str", "int", "float", "timestamp", "value", "merge"):
+        raise ConfigError(f"{here}: the tag {_shown(composed.tag)} is not supported; write plain YAML")
+    # `2:1:7` and `12:30` are meant as they stand, not as numbers to the base of 60
     return Node(float(text) if _FLOAT.fullmatch(text) else text, here, text)
 
 

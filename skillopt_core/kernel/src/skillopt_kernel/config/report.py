@@ -18,11 +18,10 @@ def lines(config: Config, origins: bool = False) -> Iterator[str]:
     for section, values in config.as_dict().items():
         yield ""
         yield f"{section}:" if values else f"{section}: {{}}"
-        for key, value in values.items():
-            line = f"  {key}: {_flow(value)}"
-            if origins:
-                line = f"{line:<44}  # {_origin(config, section, key)}"
-            yield line
+        written = {key: f"  {key}: {_flow(value)}" for key, value in values.items()}
+        width = max((len(line) for line in written.values()), default=0)
+        for key, line in written.items():
+            yield f"{line:<{width}}  # {config.origins.get(f'{section}.{key}', 'default')}" if origins else line
     if origins and config.unused:
         yield ""
         yield "# Keys that nothing in use reads:"
@@ -32,10 +31,6 @@ def lines(config: Config, origins: bool = False) -> Iterator[str]:
 def _flow(value: Any) -> str:
     """JSON is YAML's flow style, and leaves no doubt what is a text."""
     return json.dumps(value, ensure_ascii=False)
-
-
-def _origin(config: Config, section: str, key: str) -> str:
-    return config.origins.get(f"{section}.{key}", "default")
 
 
 def prompt_lines(config: Config) -> Iterator[str]:

@@ -14,6 +14,7 @@ from typing import Any, Literal, Union, get_args, get_origin
 
 import attrs
 import cattrs
+from cattrs.errors import ForbiddenExtraKeysError, StructureHandlerNotFoundError
 
 from skillopt_kernel.config.fields import is_secret_name
 from skillopt_kernel.config.tree import Node, at, plain
@@ -223,7 +224,7 @@ class Structurer:
             value = self.converter.structure(raw, declared)
             if field.validator is not None:
                 field.validator(None, field, value)
-        except (Mismatch, ValueError, TypeError) as error:
+        except (ValueError, TypeError, StructureHandlerNotFoundError, ForbiddenExtraKeysError) as error:
             self.problem(node, key, str(error))
             return attrs.NOTHING
         return value
