@@ -17,7 +17,7 @@ from skillopt_kernel.store.outcomes import now
 LOCK = "run.lock"
 HOLDER = "run.lock.json"
 
-_PATIENCE = 1.0
+_PATIENCE = 0.3
 """Seconds to wait for the lock: a viewer that looks whether it is held has it for a moment."""
 
 
