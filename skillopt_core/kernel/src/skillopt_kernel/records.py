@@ -312,7 +312,10 @@ class EditBudget:
 
 @frozen
 class ItemReport:
-    """What became of one item: `status` is one of `EDIT_STATUSES`, `detail` says why."""
+    """What became of one item: `status` is one of `EDIT_STATUSES`, `detail` says why.
+
+    `index` counts from 1 over the items handed in, those over the budget last; files hold it as it is.
+    """
 
     index: int
     item: Any
