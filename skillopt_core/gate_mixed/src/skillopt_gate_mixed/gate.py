@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from skillopt_gate_mixed.settings import MixedGateSettings
 from skillopt_kernel.gating import ScoreGate
 from skillopt_kernel.interfaces import DriverContext
+
+from skillopt_gate_mixed.settings import MixedGateSettings
 
 
 class MixedGate(ScoreGate):
