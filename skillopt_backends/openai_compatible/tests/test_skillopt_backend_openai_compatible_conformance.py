@@ -1,0 +1,8 @@
+from skillopt_testkit import ChatCompletionsConformance
+
+
+class TestConformance(ChatCompletionsConformance):
+    name = "openai_compatible"
+
+    def settings_for(self, url):
+        return self.settings_with(base_url=url, api_key="test-key")

@@ -1,0 +1,92 @@
+"""What every backend must keep."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, ClassVar
+
+import pytest
+from skillopt_kernel.errors import ModelError
+from skillopt_kernel.models.requests import ChatReply, ChatRequest, Message
+
+from skillopt_testkit.conformance.common import PluginConformance
+
+ROLES = ("optimizer", "target", "judge")
+FINDINGS = ("ok", "warning", "error")
+
+
+class BackendConformance(PluginConformance):
+    """Subclass it, give `name`, and in the fixture `settings` whatever lets it answer without spending.
+
+    role      the role that is tried; messages: a request that it answers with text
+    parallel  how many calls are made at the same time
+    """
+
+    kind = "backend"
+    role: ClassVar[str] = "target"
+    messages: ClassVar[Sequence[Message]] = (Message("system", "Answer in few words."), Message("user", "Say ok."))
+    parallel: ClassVar[int] = 8
+
+    def request(self, **options: Any) -> ChatRequest:
+        return ChatRequest(tuple(self.messages), **{"stage": "rollout", **options})
+
+    def test_says_what_it_can_play(self, driver: Any) -> None:
+        assert driver.capabilities, "it can play no role"
+        assert set(driver.capabilities) <= set(ROLES)
+        for role, ways in driver.capabilities.items():
+            assert ways, f"{role}: no way to play it"
+            assert set(ways) <= {"chat", "agent"}
+
+    def test_names_its_endpoint(self, driver: Any) -> None:
+        for role in driver.capabilities:
+            endpoint = driver.endpoint(role)
+            assert endpoint.strip()
+            assert endpoint == driver.endpoint(role)
+
+    def test_checks_say_what_they_found(self, driver: Any) -> None:
+        for role in driver.capabilities:
+            for severity, sentence in driver.check(role):
+                assert severity in FINDINGS
+                assert sentence.strip()
+
+    def test_opening_a_model_is_cheap(self, driver: Any) -> None:
+        began = time.monotonic()
+        for role, ways in driver.capabilities.items():
+            model = driver.open_chat(role) if "chat" in ways else driver.open_agent(role)
+            assert isinstance(model.model, str)
+        assert time.monotonic() - began < 5, "a client opens at its first call, not before"
+
+    def test_answers_with_text_and_usage(self, driver: Any) -> None:
+        self.chat_only(driver)
+        reply = driver.open_chat(self.role).complete(self.request())
+        assert isinstance(reply, ChatReply), f"complete() returned a {type(reply).__name__}"
+        assert reply.text.strip()
+        assert reply.finish == "stop"
+        assert reply.usage.calls == 1
+
+    def test_many_calls_at_once(self, driver: Any) -> None:
+        self.chat_only(driver)
+        model = driver.open_chat(self.role)
+        with ThreadPoolExecutor(self.parallel) as pool:
+            replies = list(pool.map(lambda _: model.complete(self.request()), range(self.parallel * 2)))
+        assert all(isinstance(reply, ChatReply) and reply.text.strip() for reply in replies)
+
+    def test_every_stage_is_answered(self, driver: Any) -> None:
+        self.chat_only(driver)
+        for stage in ("rollout", "selection", "test", "a_stage_of_a_plugin", ""):
+            assert driver.open_chat(self.role).complete(self.request(stage=stage)).text.strip()
+
+    def test_errors_are_typed(self, driver: Any) -> None:
+        """A request that nothing can answer ends in a reply or in an error that the kernel understands."""
+        self.chat_only(driver)
+        for request in (ChatRequest(()), ChatRequest((Message("user", ""),)), self.request(max_tokens=1)):
+            try:
+                assert isinstance(driver.open_chat(self.role).complete(request), ChatReply)
+            except ModelError as error:
+                assert str(error).strip()
+
+    def chat_only(self, driver: Any) -> None:
+        if "chat" not in driver.capabilities.get(self.role, ()):
+            pytest.skip(f"it does not play the {self.role} as a chat model")

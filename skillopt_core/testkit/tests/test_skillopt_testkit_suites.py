@@ -1,0 +1,244 @@
+"""The suites are held to what they are for: each sound plugin passes, and each of these defects is found."""
+
+import json
+
+import attrs
+import pytest
+import skillopt_testkit
+from skillopt_kernel.errors import Cancelled
+from skillopt_kernel.gating import ScoreGate
+from skillopt_kernel.interfaces import Moment
+from skillopt_kernel.models.requests import Message
+from skillopt_kernel.records import Attempt, EditBudget, GateDecision, Score, Splits, Task
+from skillopt_testkit.conformance.environment import EnvironmentConformance
+from skillopt_testkit.conformance.gate import GateConformance, random_scores, trial_of
+from skillopt_testkit.conformance.hooks import EVENT_DATA, examples
+from skillopt_testkit.conformance.scheduler import SchedulerConformance
+from skillopt_testkit.conformance.scorer import ScorerConformance
+from skillopt_testkit.scripted import ScriptedJudge, ScriptedOptimizer, ScriptedTarget
+
+
+class Hard(ScoreGate):
+    name = "hard"
+
+    def score(self, hard, soft, skill):
+        return hard
+
+
+class TiesPass(Hard):
+    def judge(self, trial):
+        decision = super().judge(trial)
+        if decision.action == "reject" and decision.score == decision.current_score:
+            return attrs.evolve(decision, action="accept", skill=trial.candidate.skill)
+        return decision
+
+
+class MissingIsZero(Hard):
+    def judge(self, trial):
+        def mean(side):
+            return sum(o.hard if o.scored else 0 for o in side.outcomes.values()) / len(trial.tasks)
+
+        better = mean(trial.candidate) > mean(trial.current)
+        action, skill = ("accept", trial.candidate.skill) if better else ("reject", trial.current.skill)
+        return GateDecision(action, skill, "by the mean")
+
+
+class Impatient(Hard):
+    def judge(self, trial):
+        outcome = next(iter(trial.evaluate(trial.candidate.skill, trial.tasks)))
+        if trial.early_stop and (not outcome.scored or outcome.hard < 1):
+            return GateDecision("reject", trial.current.skill, "the first task is not right")
+        return super().judge(trial)
+
+
+def test_the_gate_suite_finds_ties_that_pass():
+    suite = GateConformance()
+    suite.test_equal_scores_are_not_accepted(Hard(), 0.1)
+    with pytest.raises(AssertionError, match="a tie"):
+        suite.test_equal_scores_are_not_accepted(TiesPass(), 0.1)
+
+
+def test_the_gate_suite_finds_missing_outcomes_taken_for_zeros():
+    suite = GateConformance()
+    suite.test_missing_outcomes_are_no_zeros(Hard())
+    with pytest.raises(AssertionError):
+        suite.test_missing_outcomes_are_no_zeros(MissingIsZero())
+
+
+def test_the_gate_suite_finds_a_decision_that_early_stopping_changes():
+    suite = GateConformance()
+    for seed in range(60):
+        suite.test_stopping_early_changes_no_decision(Hard(), seed)
+    with pytest.raises(AssertionError):
+        for seed in range(60):
+            suite.test_stopping_early_changes_no_decision(Impatient(), seed)
+
+
+def test_the_gate_suite_finds_a_score_that_falls():
+    class Upside(Hard):
+        def score(self, hard, soft, skill):
+            return hard - soft
+
+    with pytest.raises(AssertionError):
+        GateConformance().test_score_does_not_fall_when_scores_rise(Upside())
+
+
+def test_a_stored_trial_is_lazy_and_stops_when_settled():
+    import random
+
+    scores = random_scores(random.Random(1), 10)
+    trial = trial_of([(0, 0)] * 10, [(1, 1)] * 10)
+    assert next(trial.evaluate("candidate", trial.tasks)).task_id == "task-000"
+    assert trial.started == ["task-000"]
+    trial = trial_of(scores, scores)
+    given = list(trial.evaluate("candidate", trial.tasks, settled=lambda arrived: len(arrived) == 3))
+    assert [outcome.task_id for outcome in given] == ["task-000", "task-001", "task-002"]
+
+
+class Counting:
+    def __init__(self):
+        self.asked = 0
+
+    def budget(self, moment: Moment) -> EditBudget:
+        self.asked += 1
+        return EditBudget(self.asked)
+
+
+def test_the_scheduler_suite_finds_state_and_negative_budgets():
+    suite = SchedulerConformance()
+    with pytest.raises(AssertionError, match="stateless"):
+        suite.test_the_same_moment_gives_the_same_budget(Counting())
+
+    class Falling:
+        def budget(self, moment):
+            return EditBudget(3 - moment.step)
+
+    with pytest.raises(AssertionError, match="step 4 of 7: -1"):
+        suite.test_a_budget_for_every_step(Falling(), 7)
+
+
+class SmallEnvironment:
+    """Sound: asks once, with the skill in front; the answer is the reply."""
+
+    targets = frozenset({"chat"})
+    isolation = "thread"
+
+    def splits(self):
+        tasks = [Task(f"t{i}", inputs={"question": f"{i} + 1?"}, reference=str(i + 1)) for i in range(6)]
+        return Splits(tuple(tasks[:2]), tuple(tasks[2:4]), tuple(tasks[4:]))
+
+    def attempt(self, task, skill, target):
+        reply = target.chat([Message("system", skill), Message("user", task.inputs["question"])])
+        return Attempt(reply.text.strip(), trajectory=target.trajectory)
+
+    def score(self, task, attempt, judge):
+        right = float(attempt.output == task.reference)
+        return Score(right, right, "Right." if right else f"Wrong: it is {task.reference}.")
+
+
+class SmallSuite(EnvironmentConformance):
+    def right_reply(self, task):
+        return task.reference
+
+
+def tasks_of(environment):
+    splits = environment.splits()
+    return [*splits.train, *splits.selection, *splits.test]
+
+
+def test_the_environment_suite_passes_a_sound_environment():
+    suite, driver = SmallSuite(), SmallEnvironment()
+    tasks = tasks_of(driver)
+    suite.test_splits_are_sound(driver.splits())
+    suite.test_a_right_reply_scores_one(driver, tasks)
+    suite.test_a_wrong_reply_says_why(driver, tasks)
+    suite.test_the_target_is_shown_the_skill_and_never_the_reference(driver, tasks)
+    suite.test_an_attempt_that_is_cut_off_lets_it_pass(driver, tasks)
+    suite.test_attempts_keep_the_conversation(driver, tasks)
+    suite.test_many_threads_at_once_score_as_one(driver, tasks)
+
+
+def test_the_environment_suite_finds_what_breaks_the_contract():
+    suite = SmallSuite()
+
+    class ForgetsTheSkill(SmallEnvironment):
+        def attempt(self, task, skill, target):
+            return super().attempt(task, "", target)
+
+    class SwallowsTheDeadline(SmallEnvironment):
+        def attempt(self, task, skill, target):
+            try:
+                return super().attempt(task, skill, target)
+            except Cancelled:
+                return Attempt("")
+
+    class SameIds(SmallEnvironment):
+        def splits(self):
+            task = Task("t", inputs={}, reference="1")
+            return Splits((task,), (task,))
+
+    tasks = tasks_of(SmallEnvironment())
+    with pytest.raises(AssertionError, match="must reach the target"):
+        suite.test_the_target_is_shown_the_skill_and_never_the_reference(ForgetsTheSkill(), tasks)
+    with pytest.raises(pytest.fail.Exception):
+        suite.test_an_attempt_that_is_cut_off_lets_it_pass(SwallowsTheDeadline(), tasks)
+    with pytest.raises(AssertionError, match="unique"):
+        suite.test_splits_are_sound(SameIds().splits())
+
+
+def test_the_scorer_suite_finds_a_score_without_a_reason():
+    class Silent:
+        def score(self, answer, reference, task, judge=None):
+            right = float(answer == reference)
+            return Score(right, right)
+
+    class Suite(ScorerConformance):
+        pairs = (("yes", "yes"),)
+
+    Suite().test_right_answers_are_right(Silent())
+    with pytest.raises(AssertionError, match="says why"):
+        Suite().test_odd_answers_are_scored_and_say_why(Silent(), "no")
+
+
+def test_a_scripted_target_keeps_the_conversation_as_it_happened():
+    target = ScriptedTarget(lambda messages: messages[-1].text.upper())
+    conversation = [Message("system", "s"), Message("user", "one")]
+    reply = target.chat(conversation)
+    target.note("the door opens", step=1)
+    conversation += [Message("assistant", reply.text), Message("user", "two")]
+    target.chat(conversation)
+    assert [(turn.role, turn.content) for turn in target.trajectory] == [
+        ("system", "s"), ("user", "one"), ("assistant", "ONE"), ("environment", "the door opens"),
+        ("user", "two"), ("assistant", "TWO"),
+    ]  # fmt: skip
+    assert target.usage.calls == 2
+
+
+def test_a_scripted_judge_and_optimizer_keep_what_they_were_asked():
+    judge, optimizer = ScriptedJudge("yes"), ScriptedOptimizer(['{"a": 1}', '{"a": 2}'])
+    assert judge.chat([Message("user", "right?")]).text == "yes"
+    assert judge.messages[0][0].text == "right?"
+    assert [optimizer.ask_json("s", "u")["a"] for _ in range(3)] == [1, 2, 2]
+    with pytest.raises(AssertionError, match="too few"):
+        optimizer.ask_json("s", "u", check=lambda found: "too few")
+
+
+def test_example_events_are_json_and_cover_every_observer():
+    from skillopt_kernel.hookspecs import OBSERVERS
+
+    assert set(EVENT_DATA) == set(OBSERVERS)
+    lines = [json.loads(json.dumps(event.as_json())) for event in examples()]
+    assert [line["seq"] for line in lines] == list(range(1, len(lines) + 1))
+
+
+def test_public_names_are_there_and_the_pytest_plugin_loads_nothing():
+    import subprocess
+    import sys
+
+    for name in skillopt_testkit.__all__:
+        assert getattr(skillopt_testkit, name).__name__ == name
+    code = "import sys, skillopt_testkit.plugin; print(*[m for m in sys.modules if m.startswith('skillopt_')])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert set(done.stdout.split()) == {
+        "skillopt_testkit", "skillopt_testkit.plugin", "skillopt_kernel", "skillopt_kernel.version",
+    }  # fmt: skip
