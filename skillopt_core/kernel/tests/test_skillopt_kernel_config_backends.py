@@ -77,6 +77,7 @@ def test_case_o_f1_a_label_nearer_to_the_user_beats_the_roles_of_a_base(folder: 
 def test_a_label_without_effect_and_a_model_of_another_backend_are_warned_of(folder: Folder) -> None:
     config = folder.load("model: {optimizer_backend: probe_tool, target_backend: probe_tool, backend: probe_chat}\n")
     assert config.warnings[0].startswith("run.yaml:2:68: model.backend: has no effect")
+    assert not folder.load("model: {optimizer_backend: probe_tool, target_backend: probe_tool}\n").warnings
     config = folder.load("model: {target: gpt-x}\n", "model.backend=probe_tool")
     assert config.backends["target"].model == "gpt-x"
     assert config.warnings == (

@@ -84,7 +84,7 @@ def resolve_backends(draft: Draft, model: ModelSettings) -> dict[str, BackendCho
 
 def _warn(draft: Draft, model: ModelSettings, plan: Any, named: dict[str, Node], label: Node | None) -> None:
     pinned = {"optimizer", "target"} <= set(named) and backend_name(model.backend) not in (plan.optimizer, plan.target)
-    if pinned and label is not None and not label.empty:
+    if pinned and label is not None and not label.empty and label.place.depth <= named["target"].place.depth:
         draft.warnings.append(
             f"{label.where}: model.backend: has no effect, since model.optimizer_backend and model.target_backend "
             f"name others"

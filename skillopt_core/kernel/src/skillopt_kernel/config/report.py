@@ -19,7 +19,7 @@ def lines(config: Config, origins: bool = False) -> Iterator[str]:
         yield ""
         yield f"{section}:" if values else f"{section}: {{}}"
         written = {key: f"  {key}: {_flow(value)}" for key, value in values.items()}
-        width = max((len(line) for line in written.values()), default=0)
+        width = min(max((len(line) for line in written.values()), default=0), 44)
         for key, line in written.items():
             yield f"{line:<{width}}  # {config.origins.get(f'{section}.{key}', 'default')}" if origins else line
     if origins and config.unused:
