@@ -144,4 +144,14 @@ class RunSummary:
     already_finished: bool = False
 
     def as_json(self) -> dict[str, Any]:
-        return attrs.asdict(self)
+        """What `summary.json` holds: all but where the folder lies, which may be moved."""
+        return attrs.asdict(self, filter=lambda field, _: field.name not in ("folder", "already_finished"))
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any], *, folder: str) -> RunSummary:
+        """The summary of a run that had been finished before; fields that are not known are left out."""
+        known = {field.name for field in attrs.fields(cls)}
+        fields: dict[str, Any] = {
+            name: tuple(v) if isinstance(v, list) else v for name, v in value.items() if name in known
+        }
+        return cls(**(fields | {"folder": folder, "already_finished": True}))

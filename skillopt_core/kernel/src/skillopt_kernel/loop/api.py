@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -68,7 +69,7 @@ def train(
     prepared = prepare(_loaded(config, overrides), plugins)
     directory = open_directory(prepared, out, fresh=fresh)
     if directory.finished:
-        return attrs.evolve(RunSummary(**directory.summary()), already_finished=True)
+        return RunSummary.from_json(directory.summary(), folder=str(directory.root))
     stop = stop or threading.Event()
     directory.save_config(prepared.config.as_dict(), prepared.fingerprint())
     with open_run(prepared, directory, stop) as run:
@@ -113,7 +114,7 @@ def about(prepared: Prepared, run: RunContext) -> dict[str, Any]:
         "update": config.drivers["update"].name,
         "epoch_end": [n for n in ("slow_update", "meta_skill") if run.hooks.performs(n)],
         "workers": config.env.workers,
-        "folder": str(run.directory.root),
+        "folder": os.path.relpath(run.directory.root),
         "skill_hash": run.digest(state.current.skill),
         "warnings": list(config.warnings),
     }

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import attrs
 
 from skillopt_kernel.errors import StoppedEarly
+from skillopt_kernel.loop import artifacts
 from skillopt_kernel.loop.attempts import Purpose
 from skillopt_kernel.loop.run import RunContext
 from skillopt_kernel.records import Ask, GateDecision, Outcome, Scored, Task
@@ -41,6 +42,7 @@ def refuse_nothing_scored(outcomes: Sequence[Outcome], what: str) -> None:
 def score_selection(run: RunContext, scored: Scored, purpose: Purpose) -> Scored:
     """`scored` with an outcome for each selection task."""
     outcomes = outcomes_of(run, scored.skill, run.splits.selection, purpose)
+    artifacts.write_results(run, purpose.folder, outcomes)
     return attrs.evolve(scored, outcomes={outcome.task_id: outcome for outcome in outcomes})
 
 
