@@ -1,0 +1,133 @@
+"""What went wrong with a call, told apart once: passing, permanent, too long, refused.
+
+No message holds a key: of a rejected login the endpoint's own words are left out, since some repeat parts of it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+from skillopt_kernel.errors import ContextTooLong, ModelError, PassingError, PermanentError, RefusedError
+
+from skillopt_lib_chat.options import ChatOptions
+
+_PASSING_STATUS = frozenset({408, 409, 425, 429})
+_NO_QUOTA = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "quota_exceeded"})
+_TOO_LONG_CODES = frozenset({"context_length_exceeded", "exceed_context_size_error", "string_above_max_length"})
+_TOO_LONG = re.compile(
+    r"context.{0,20}(length|window|size|limit)|prompt is too long|input is too long|too many (input|prompt) tokens"
+    r"|maximum.{0,20}(prompt|input) (length|tokens)",
+    re.IGNORECASE | re.DOTALL,
+)
+_REFUSED_CODES = frozenset({"content_filter", "content_policy_violation", "responsible_ai_policy_violation"})
+LONGEST_DETAIL = 300
+"""Characters of the endpoint's own words that a message quotes."""
+
+
+def failure(status: int, body: str, headers: Mapping[str, str], options: ChatOptions) -> ModelError:
+    """The error for an answer with an HTTP status from 400 on, or with an error in place of a completion."""
+    codes, message = _read_error(body)
+    detail = _quote(message, options)
+    where = f"{options.address} (HTTP status {status})"
+    if status not in (401, 403) and (status == 413 or codes & _TOO_LONG_CODES or _is_too_long(status, message)):
+        return ContextTooLong(
+            f"the request does not fit the context of {options.model!r} at {where}{detail}. If it is the reply's limit "
+            f"that does not fit, set a smaller one in {options.setting('max_tokens')}."
+        )
+    if status < 500 and codes & _REFUSED_CODES:
+        return RefusedError(f"{where} refused the request by its content policy{detail}.")
+    if status == 402 or (status in (403, 429) and codes & _NO_QUOTA):
+        return PermanentError(
+            f"the account at {where} has no credit or quota left{detail}. Add credit, or set another account's key in "
+            f"{options.setting('api_key')}."
+        )
+    if status in _PASSING_STATUS or status >= 500:
+        return PassingError(f"{where} could not answer{detail}", retry_after(headers))
+    return PermanentError(_cure(status, where, detail, message, options))
+
+
+def _is_too_long(status: int, message: str) -> bool:
+    # A rate limit may speak of contexts, too, and passes.
+    return status != 429 and bool(_TOO_LONG.search(message))
+
+
+def _cure(status: int, where: str, detail: str, message: str, options: ChatOptions) -> str:
+    if status == 401:
+        given = "was rejected" if options.api_key else "is missing"
+        return f"the key for {where} {given}. Set a valid one in {options.setting('api_key')}."
+    if status == 403:
+        return (
+            f"the key for {where} is not permitted to use {options.model!r}{detail}. Name a model that it may use in "
+            f"`model.{options.role}`, or set another key in {options.setting('api_key')}."
+        )
+    if status in (404, 405):
+        return (
+            f"{where} does not know the model {options.model!r} or has no Chat Completions there{detail}. Check "
+            f"`model.{options.role}` and {options.setting('base_url')}."
+        )
+    if "max_completion_tokens" in message or "'max_tokens'" in message:
+        return (
+            f"{where} rejected the request{detail}. If it wants the token limit under another name or smaller, set "
+            f"{options.setting('token_limit_field')} or {options.setting('max_tokens')}."
+        )
+    if "temperature" in message:
+        return f"{where} rejected the request{detail}. Change or leave out {options.setting('temperature')}."
+    return (
+        f"{where} rejected the request as invalid{detail}. Check that `model.{options.role}` and "
+        f"{options.setting('base_url')} belong together and that the model takes such requests."
+    )
+
+
+def malformed(content_type: str, reason: str, options: ChatOptions) -> PassingError:
+    """The error for an answer of status 200 that is no completion."""
+    kind = f" (content type {content_type.split(';')[0].strip()!r})" if content_type else ""
+    return PassingError(
+        f"{options.address} answered with something else than a chat completion{kind}: {reason}. If it always does, "
+        f"check {options.setting('base_url')}."
+    )
+
+
+def _read_error(body: str) -> tuple[frozenset[str], str]:
+    """The codes (code, type, inner code) and the message of an error's body, whatever its form."""
+    try:
+        error: Any = json.loads(body)
+    except (ValueError, RecursionError):
+        return frozenset(), "" if body.lstrip().startswith("<") else body.strip()
+    if isinstance(error, Mapping):
+        error = error.get("error", error)
+    if not isinstance(error, Mapping):
+        return frozenset(), error if isinstance(error, str) else ""
+    inner = error.get("innererror")
+    codes = [error.get("code"), error.get("type"), inner.get("code") if isinstance(inner, Mapping) else None]
+    message = next((error[name] for name in ("message", "detail", "error") if error.get(name)), "")
+    return frozenset(str(code).lower() for code in codes if code), message if isinstance(message, str) else json.dumps(
+        message
+    )
+
+
+def _quote(message: str, options: ChatOptions) -> str:
+    text = " ".join(message.split())
+    if options.api_key:  # before it is clipped: half a key would not be found
+        text = text.replace(options.api_key, "[redacted]")
+    return f": {text[:LONGEST_DETAIL].rstrip('.')}" if text else ""
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds that an answer asks to wait: `retry-after-ms`, or `retry-after` in seconds or as an HTTP date."""
+    for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        text = headers.get(name, "").strip()
+        try:
+            seconds = float(text) * unit
+        except ValueError:
+            continue
+        if 0.0 <= seconds < float("inf"):
+            return seconds
+    try:
+        return max(0.0, parsedate_to_datetime(headers.get("retry-after", "")).timestamp() - time.time())
+    except (ValueError, TypeError, OverflowError):
+        return None

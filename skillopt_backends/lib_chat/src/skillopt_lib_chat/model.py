@@ -1,0 +1,206 @@
+"""A chat model behind an HTTP endpoint, asked through the official `openai` package."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+from skillopt_kernel.errors import CallTimeout, ModelError, PassingError, PermanentError
+from skillopt_kernel.interfaces import Finding
+from skillopt_kernel.models.requests import ChatReply, ChatRequest
+
+from skillopt_lib_chat.failures import failure, malformed
+from skillopt_lib_chat.options import NO_KEY, ChatOptions
+from skillopt_lib_chat.wire import read_reply, request_body
+
+if TYPE_CHECKING:
+    import openai
+
+CONNECT_SECONDS = 10.0
+SECONDS_OF_CHECK = 15.0
+
+
+class OpenAIChatModel:
+    """Implements `ChatModel` for Chat Completions. Used from many threads at once.
+
+    The client is opened at the first call and closed by `close`. It neither retries nor limits connections:
+    the kernel does both.
+    """
+
+    def __init__(self, options: ChatOptions) -> None:
+        self.options = options
+        self.model = options.model
+        self._client: openai.OpenAI | None = None
+        self._closed = False
+        self._lock = threading.Lock()
+
+    def complete(self, request: ChatRequest) -> ChatReply:
+        """One request, one reply; raises `ModelError` of the kind that `failures` tells apart.
+
+        The time is the setting's or what is left until the deadline, whichever is less, and holds for the whole
+        answer, however slowly it comes.
+        """
+        seconds = self.options.timeout_seconds
+        if request.deadline is not None:
+            seconds = min(seconds, request.deadline - time.monotonic())
+        if seconds <= 0:
+            raise CallTimeout("the time of the call was over before it was made")
+        content_type, body = self._post(request_body(request, self.options), seconds)
+        try:
+            completion = json.loads(body)
+        except (ValueError, RecursionError):
+            raise malformed(content_type, "it is not JSON", self.options) from None
+        if isinstance(completion, dict) and completion.get("error") and not completion.get("choices"):
+            raise failure(_status_in(completion["error"]), body.decode("utf-8", "replace"), {}, self.options)
+        try:
+            return read_reply(completion, request)
+        except PassingError as error:
+            raise malformed(content_type, str(error), self.options) from None
+
+    def check(self) -> list[Finding]:
+        """Whether the endpoint answers, takes the key and lists the model. Asks `GET /models`: spends nothing."""
+        findings: list[Finding] = []
+        if not self.options.api_key:
+            findings.append(("warning", f"no key is set; {NO_KEY!r} is sent, as local servers allow"))
+        try:
+            listed = self._list_models()
+        except PermanentError as error:
+            # Not every server lists its models; then only a call can tell.
+            if "HTTP status 404" in str(error) or "HTTP status 405" in str(error):
+                return [*findings, ("warning", f"{self.options.address} answers, but does not list its models")]
+            return [*findings, ("error", str(error))]
+        except ModelError as error:
+            return [*findings, ("error", f"{error}.")]
+        if listed and self.model not in listed:
+            shown = ", ".join(sorted(listed)[:10])
+            findings.append(
+                ("warning", f"{self.options.address} does not list the model {self.model!r}; it has {shown}")
+            )
+        else:
+            findings.append(("ok", f"{self.options.address} answers and serves {self.model!r}"))
+        return findings
+
+    def close(self) -> None:
+        """Close the client and its connections. Calls in flight end with `PassingError`."""
+        with self._lock:
+            client, self._client, self._closed = self._client, None, True
+        if client is not None:
+            client.close()
+
+    # The client ------------------------------------------------------------------------------------------------
+
+    def _post(self, body: dict[str, Any], seconds: float) -> tuple[str, bytes]:
+        client = self._opened()
+        ends = time.monotonic() + seconds
+        with _Translated(self, seconds):
+            stream = client.chat.completions.with_streaming_response.create(
+                **body, timeout=_timeouts(seconds), extra_body=dict(self.options.extra_body) or None
+            )
+            with stream as response:
+                chunks = []
+                for chunk in response.iter_bytes():
+                    chunks.append(chunk)
+                    # A read's own timeout begins anew with every byte of a server that keeps the line open.
+                    if time.monotonic() > ends:
+                        raise self._timed_out(seconds)
+                return response.headers.get("content-type", ""), b"".join(chunks)
+
+    def _list_models(self) -> set[str]:
+        client = self._opened()
+        with _Translated(self, SECONDS_OF_CHECK):
+            raw = client.models.with_raw_response.list(timeout=_timeouts(SECONDS_OF_CHECK)).text
+        try:
+            listed = json.loads(raw)["data"]
+            return {str(entry["id"]) for entry in listed}
+        except (ValueError, KeyError, TypeError):
+            raise malformed("", "its list of models cannot be read", self.options) from None
+
+    def _opened(self) -> openai.OpenAI:
+        with self._lock:
+            if self._closed:
+                raise PassingError("the model's connections were closed")
+            if self._client is None:
+                self._client = _open_client(self.options)
+            return self._client
+
+    def _timed_out(self, seconds: float) -> CallTimeout:
+        return CallTimeout(f"no reply from {self.options.address} within {seconds:.3g} s")
+
+
+class _Translated:
+    """Turns what the client raises into the kernel's errors, without the original: its text may hold a header."""
+
+    def __init__(self, model: OpenAIChatModel, seconds: float) -> None:
+        self._model, self._seconds = model, seconds
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
+        if error is None or isinstance(error, ModelError) or not isinstance(error, Exception):
+            return
+        raise self._translate(error) from None
+
+    def _translate(self, error: Exception) -> Exception:
+        import httpx2
+        import openai
+
+        options = self._model.options
+        if isinstance(error, openai.APIStatusError):
+            headers = {name.lower(): value for name, value in error.response.headers.items()}
+            return failure(error.status_code, error.response.text, headers, options)
+        if isinstance(error, openai.APITimeoutError | httpx2.TimeoutException):
+            return self._model._timed_out(self._seconds)
+        if self._model._closed:
+            return PassingError("the model's connections were closed")
+        if isinstance(error, openai.APIConnectionError | httpx2.HTTPError):
+            cause = error.__cause__ or error
+            reason = f"{type(cause).__name__}: {cause}".rstrip(": ")
+            if "CERTIFICATE_VERIFY_FAILED" in reason:
+                return PermanentError(
+                    f"the certificate of {options.address} cannot be verified. Install its issuer's certificate and "
+                    f"name it in SSL_CERT_FILE, or check {options.setting('base_url')}."
+                )
+            return PassingError(f"no connection to {options.address} ({reason})")
+        return error
+
+
+def _open_client(options: ChatOptions) -> openai.OpenAI:
+    import httpx2
+    import openai
+
+    key = options.api_key.strip() or NO_KEY
+    if not key.isascii() or not key.isprintable():
+        raise PermanentError(
+            f"the key for {options.address} holds a character that no key has (a line break, or one outside ASCII). "
+            f"Set it anew in {options.setting('api_key')}."
+        )
+    client = openai.OpenAI(
+        api_key=key,
+        admin_api_key="",
+        base_url=options.base_url,
+        max_retries=0,
+        timeout=_timeouts(options.timeout_seconds),
+        # As many connections as there are threads: how many there are is the kernel's to say.
+        http_client=openai.DefaultHttpxClient(
+            limits=httpx2.Limits(max_connections=None, max_keepalive_connections=None, keepalive_expiry=30.0)
+        ),
+    )
+    if not options.address.startswith("https://api.openai.com"):
+        # From OPENAI_ORG_ID and OPENAI_PROJECT_ID: no business of another provider.
+        client.organization = client.project = None
+    return client
+
+
+def _timeouts(seconds: float) -> Any:
+    import httpx2
+
+    return httpx2.Timeout(seconds, connect=min(seconds, CONNECT_SECONDS))
+
+
+def _status_in(error: Any) -> int:
+    """The HTTP status that an error inside an answer of status 200 names; 502 when it names none."""
+    code = error.get("code") if isinstance(error, dict) else None
+    return code if isinstance(code, int) and 400 <= code < 600 else 502
