@@ -64,12 +64,18 @@ def test_a_second_process_is_refused_with_the_name_of_the_first_until_that_one_i
         process.send_signal(signal.SIGKILL)
         process.communicate()
     assert holder(tmp_path) is None
-    (tmp_path / ".history.json.123.tmp").write_text("half")
+    leftovers = [
+        tmp_path / ".history.json.123.tmp",
+        tmp_path / "steps" / "step_0001" / "patches" / ".minibatch.json.1.tmp",
+    ]
+    for leftover in leftovers:
+        leftover.parent.mkdir(parents=True, exist_ok=True)
+        leftover.write_text("half")
     with RunLock(tmp_path):
         held = holder(tmp_path)
         assert held is not None
         assert held["pid"] == os.getpid()
-        assert not (tmp_path / ".history.json.123.tmp").exists()
+        assert not any(leftover.exists() for leftover in leftovers)
         with pytest.raises(RunDirectoryError, match=f"process {os.getpid()}"):
             RunLock(tmp_path).acquire()
     assert holder(tmp_path) is None

@@ -20,6 +20,9 @@ HOLDER = "run.lock.json"
 _PATIENCE = 0.3
 """Seconds to wait for the lock: a viewer that looks whether it is held has it for a moment."""
 
+_WRITTEN_PLACES = ("", "*/", "*/*/", "steps/*/*/")
+"""Where files are replaced; not in the folders of single attempts, of which there may be very many."""
+
 
 class RunLock:
     """Held from `acquire` to `release`, or within a `with` block. One process, one object, one holder."""
@@ -45,8 +48,9 @@ class RunLock:
                     f"ended, or choose another folder (--out, --fresh)."
                 ) from None
         self._lock = lock
-        for leftover in self.folder.glob(".*.tmp"):  # of a process that was killed between writing and renaming
-            leftover.unlink(missing_ok=True)
+        for places in _WRITTEN_PLACES:  # left by a process that was killed between writing and renaming
+            for leftover in self.folder.glob(f"{places}.*.tmp"):
+                leftover.unlink(missing_ok=True)
         write_json(self.folder / HOLDER, {"pid": os.getpid(), "host": socket.gethostname(), "since": now()})
 
     def release(self) -> None:
