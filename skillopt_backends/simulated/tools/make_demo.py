@@ -78,7 +78,7 @@ def ship(names: Names) -> Made:
     return (
         f"Which ship did Captain {captain} sail on?",
         vessel,
-        [telling, f"{captain} was born to a family of fishers."],
+        [telling, f"{captain} came from a family of fishers."],
     )
 
 

@@ -6,6 +6,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from typing import Any
 
 from attrs import frozen
@@ -100,7 +101,7 @@ def _sections(text: str) -> dict[str, str]:
 def _cut(pattern: re.Pattern[str], text: str) -> list[str]:
     """The pieces of `text` that begin with the pattern, each up to the next."""
     starts = [match.start() for match in pattern.finditer(text)]
-    return [text[start:end] for start, end in zip(starts, [*starts[1:], len(text)], strict=True)]
+    return [text[start:end] for start, end in pairwise([*starts, len(text)])]
 
 
 def _objects(text: str) -> Iterator[dict[str, Any]]:

@@ -95,4 +95,6 @@ class World:
 
 
 def matches(kind: Kind, text: str) -> bool:
-    return re.search(kind.pattern, text) is not None if kind.pattern else plain(kind.marker) in plain(text)
+    return (
+        re.search(kind.pattern, text, re.MULTILINE) is not None if kind.pattern else plain(kind.marker) in plain(text)
+    )
