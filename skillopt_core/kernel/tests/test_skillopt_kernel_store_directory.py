@@ -33,7 +33,7 @@ STATE = RunState(
 
 def begun(root: Path) -> RunDirectory:
     directory = RunDirectory.open(root, FINGERPRINT)
-    directory.save_config({"train": {"batch_size": 40}}, FINGERPRINT)
+    directory.begin({"train": {"batch_size": 40}}, FINGERPRINT)
     return directory
 
 

@@ -49,20 +49,8 @@ def _value(text: str, place: Place) -> Node:
         node = read_text(text, place)
     except ConfigError:
         return Node(text, place, text)  # no YAML: text as it stands, such as a path with a colon
-    return _placed(node, place, text)
-
-
-def _placed(node: Node, place: Place, text: str | None) -> Node:
-    """The node with the override's place throughout: lines and columns in a command line help nobody."""
-    if isinstance(node.value, dict):
-        value: Any = {key: _placed(item, place, item.text) for key, item in node.value.items()}
-    elif isinstance(node.value, tuple):
-        value = tuple(_placed(item, place, item.text) for item in node.value)
-    else:
-        value = node.value
-        quoted = isinstance(value, str) and node.text is None  # 'no' in quotes is the word without them
-        text = None if quoted else "" if text is None else text
-    return Node(value, place, text)
+    quoted = isinstance(node.value, str) and node.text is None  # 'no' in quotes is the word without them
+    return node if quoted else evolve(node, text=text)
 
 
 def from_mapping(overrides: Mapping[str, Any], origin: str) -> list[Override]:

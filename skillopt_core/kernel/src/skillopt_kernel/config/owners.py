@@ -9,7 +9,7 @@ from attrs import evolve, frozen
 
 from skillopt_kernel.config import known
 from skillopt_kernel.config.backends import backend_fields, split_role
-from skillopt_kernel.config.resolved import DRIVER_SECTIONS, DriverChoice
+from skillopt_kernel.config.resolved import DRIVER_KEYS, DRIVER_SECTIONS, DriverChoice
 from skillopt_kernel.config.schema import SECTIONS, HooksSettings
 from skillopt_kernel.config.structure import fields_of
 from skillopt_kernel.config.tree import DEFAULT, Node
@@ -19,15 +19,6 @@ from skillopt_kernel.plugins.manifest import Manifest
 
 if TYPE_CHECKING:
     from skillopt_kernel.config.build import Draft
-
-DRIVER_KEYS = {
-    "env": "env.name",
-    "gate": "evaluation.gate_metric",
-    "scheduler": "optimizer.lr_scheduler",
-    "update": "optimizer.skill_update_mode",
-    "executor": "execution.executor",
-}
-"""Kind of driver -> the key that names it."""
 
 
 @frozen
@@ -137,8 +128,11 @@ class OwnerTable:
         wheres = {name: self._where("hooks.plugins") for name in hooks.plugins}
         for section in SECTIONS:
             for key, node in self._draft.section(section).items():
-                name = "" if key in self.keys(section) else self._switch_of(f"{section}.{key}")
-                if name and node.value is True:
+                # Plugins that nobody names are looked at only for a key that is true and nobody's.
+                if node.value is not True or key in self.keys(section):
+                    continue
+                name = self._switch_of(f"{section}.{key}")
+                if name:
                     wheres.setdefault(name, f"{node.where}: {section}.{key}")
         chosen, settings = {}, dict(hooks.settings)
         for name, where in wheres.items():

@@ -130,14 +130,16 @@ class Config:
         return sections
 
 
-DRIVER_SECTIONS = {
-    "env": "env",
-    "gate": "evaluation",
-    "scheduler": "optimizer",
-    "update": "optimizer",
-    "executor": "execution",
+DRIVER_KEYS = {
+    "env": "env.name",
+    "gate": "evaluation.gate_metric",
+    "scheduler": "optimizer.lr_scheduler",
+    "update": "optimizer.skill_update_mode",
+    "executor": "execution.executor",
 }
-"""Kind of driver -> the section that names it and holds its settings."""
+"""Kind of driver -> the key that names it. The key's section holds the driver's settings."""
+
+DRIVER_SECTIONS = {kind: key.partition(".")[0] for kind, key in DRIVER_KEYS.items()}
 
 
 def _everything(_: attrs.Attribute[Any]) -> bool:

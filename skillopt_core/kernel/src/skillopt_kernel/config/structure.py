@@ -16,7 +16,7 @@ import attrs
 import cattrs
 from cattrs.errors import ForbiddenExtraKeysError, StructureHandlerNotFoundError
 
-from skillopt_kernel.config.fields import is_secret_name
+from skillopt_kernel.config.fields import is_secret
 from skillopt_kernel.config.tree import Node, at, plain
 
 _WORDS = {bool: "true or false", int: "a whole number", float: "a number", str: "text", Path: "a path"}
@@ -225,13 +225,13 @@ class Structurer:
             if field.validator is not None:
                 field.validator(None, field, value)
         except (ValueError, TypeError, StructureHandlerNotFoundError, ForbiddenExtraKeysError) as error:
-            self.problem(node, key, str(error))
+            self.problem(node, key, str(error), secret=is_secret(field))
             return attrs.NOTHING
         return value
 
-    def problem(self, node: Node, key: str, sentence: str) -> None:
+    def problem(self, node: Node, key: str, sentence: str, secret: bool = False) -> None:
         """Collect one problem. A credential's sentence is not repeated, since it may quote the value."""
-        if is_secret_name(key):
+        if secret:
             sentence = "has a value that cannot be used; a credential is a text"
         if sentence.startswith("["):
             index, _, rest = sentence.partition("]: ")

@@ -28,7 +28,8 @@ class Place:
     depth: int = 0
 
     def __str__(self) -> str:
-        return self.label if self.line is None else f"{self.label}:{self.line}:{self.column}"
+        # Lines and columns within a command line or a variable help nobody.
+        return f"{self.label}:{self.line}:{self.column}" if self.kind == "file" and self.line else self.label
 
 
 DEFAULT = Place("default", "default", depth=1_000_000)
