@@ -62,8 +62,7 @@ def choose_drivers(draft: Draft, kernel: Mapping[str, Any]) -> list[Owner]:
             continue
         node = draft.section(section).get(field)
         where = f"{node.where if node is not None and not node.empty else DEFAULT}: {key}"
-        names = {plugin.name for plugin in installed(kind)}
-        if name not in names and name.lower() in names:
+        if name != name.lower() and name not in {plugin.name for plugin in installed(kind)}:
             name = name.lower()
         try:
             manifest, settings = load_settings(kind, name, where)
