@@ -102,8 +102,8 @@ class ModelCaller:
         try:
             reply = self._with_retries(self._redact_request(request), call)
         except BaseException as error:
-            if isinstance(error, ModelError) and self._redactor:
-                error.args = (self._redactor.diagnostics(str(error)),)
+            if isinstance(error, ModelError):
+                error.args = (self._describe(error, call),)
             self._account(request, call, None, error)
             raise
         reply = self._clean(reply)
@@ -145,7 +145,8 @@ class ModelCaller:
         usage = None if reply is None else reply.usage
         if usage is not None and self._price is not None:
             usage = attrs.evolve(usage, usd=self._price(self.model, self._address, usage))
-        self._ledger.record(self._role, request.stage, usage, seconds)
+        if call.tries:  # a call that was given up before it was made is none
+            self._ledger.record(self._role, request.stage, usage, seconds)
         if self._emit is None:
             return
         data: dict[str, Any] = {
@@ -166,6 +167,19 @@ class ModelCaller:
                 if value is not None:
                     data[name] = value
         self._emit(data)
+
+    def _describe(self, error: ModelError, call: _Call) -> str:
+        """The error's text without credentials, and what was done about it."""
+        text = str(error)
+        if isinstance(error, PassingError):
+            if error.retry_after and error.retry_after > self._policy.longest_wait:
+                text += (
+                    f"; it asks to wait {error.retry_after:.0f} s, and a call waits {self._policy.longest_wait:.0f} s "
+                    "at most"
+                )
+            elif call.tries > 1:
+                text += f" (tried {call.tries} times, {call.waited:.0f} s of waiting)"
+        return self._redactor.diagnostics(text) if self._redactor else text
 
     # What goes out and what comes back -----------------------------------------------------------------------
 

@@ -37,23 +37,23 @@ class Tally:
         )
 
     def __sub__(self, earlier: Tally) -> Tally:
-        def less(now: Any, before: Any) -> Any:
-            # Nothing known before counts from nothing; nothing told in between is unknown, not zero.
-            return None if now is None or now == before else now - (before or 0)
+        calls = self.usage.calls - earlier.usage.calls
+        unknown = self.usage.unknown_calls - earlier.usage.unknown_calls
+
+        def less(name: str) -> Any:
+            now, before = getattr(self.usage, name), getattr(earlier.usage, name)
+            # When no call in between told anything, what they used is unknown, not zero.
+            return None if now is None or calls == unknown else now - (before or 0)
 
         used = {
-            name: less(getattr(self.usage, name), getattr(earlier.usage, name))
+            name: less(name)
             for name in ("prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens", "usd")
         }
         return Tally(
             self.calls - earlier.calls,
             self.failed_calls - earlier.failed_calls,
             self.seconds - earlier.seconds,
-            Usage(
-                calls=self.usage.calls - earlier.usage.calls,
-                unknown_calls=self.usage.unknown_calls - earlier.usage.unknown_calls,
-                **used,
-            ),
+            Usage(calls=calls, unknown_calls=unknown, **used),
         )
 
 

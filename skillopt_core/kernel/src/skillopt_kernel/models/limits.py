@@ -28,16 +28,6 @@ class EndpointLimit:
         self._paused_until = 0.0
         self._changed = threading.Condition()
 
-    @property
-    def running(self) -> int:
-        """Calls that are under way."""
-        return self._running
-
-    @property
-    def paused(self) -> float:
-        """Seconds until the endpoint may be called again; 0 when it may be called now."""
-        return max(0.0, self._paused_until - time.monotonic())
-
     def pause(self, seconds: float) -> None:
         """Let no further call begin for `seconds`. A pause is never shortened."""
         with self._changed:

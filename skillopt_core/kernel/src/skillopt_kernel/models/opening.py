@@ -6,8 +6,8 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
-from skillopt_kernel.errors import ConfigError
-from skillopt_kernel.interfaces import Backend, DriverContext, Finding
+from skillopt_kernel.errors import Cancelled, ConfigError
+from skillopt_kernel.interfaces import Backend, DriverContext
 from skillopt_kernel.models.asking import ModelOptimizer
 from skillopt_kernel.models.calling import Emit, ModelCaller, RetryPolicy
 from skillopt_kernel.models.ledger import Ledger
@@ -17,7 +17,7 @@ from skillopt_kernel.store.redaction import Redactor
 
 
 class Choice(Protocol):
-    """What the configuration chose for one role: the backend's name, the model, the backend's settings."""
+    """What the configuration chose for one role: the backend's name and settings, the model, and in which line."""
 
     @property
     def name(self) -> str: ...
@@ -25,6 +25,8 @@ class Choice(Protocol):
     def model(self) -> str | None: ...
     @property
     def settings(self) -> Any: ...
+    @property
+    def where(self) -> str: ...
 
 
 class Models:
@@ -52,14 +54,19 @@ class Models:
         self._backends: dict[str, Backend] = {}
         self._callers: dict[str, ModelCaller] = {}
         self._lock = threading.RLock()
+        self._closed = False
 
     def backend(self, role: str) -> Backend:
         """The backend of a role, made at the first request. Raises `ConfigError` when the role has none."""
         with self._lock:
+            if self._closed:
+                raise Cancelled("the run is over and its models are closed")
             if role not in self._backends:
                 choice = self._choice(role)
                 context = self._context(role, choice)
-                self._backends[role] = self._make_driver("backend", choice.name, choice.settings, context)
+                self._backends[role] = self._make_driver(
+                    "backend", choice.name, choice.settings, context, where=choice.where
+                )
             return self._backends[role]
 
     def check_capabilities(self, role: str, kinds: frozenset[str] = frozenset({"chat"})) -> str:
@@ -104,10 +111,6 @@ class Models:
         complete = self.chat("optimizer").complete
         return ModelOptimizer(complete, stage=stage, effort=self._effort, redactor=self._redactor)
 
-    def check(self) -> dict[str, list[Finding]]:
-        """What each role's backend finds wrong with its endpoint; spends nothing."""
-        return {role: self.backend(role).check(role) for role in self._choices}
-
     def describe(self) -> dict[str, dict[str, str]]:
         """Backend, model and endpoint of each role, for the start of a run."""
         return {
@@ -122,8 +125,8 @@ class Models:
     def close(self) -> None:
         """Close every backend that has something to close; calls in flight end with an error."""
         with self._lock:
-            backends, self._backends = list(self._backends.values()), {}
-            self._callers = {}
+            self._closed = True
+            backends, self._backends, self._callers = list(self._backends.values()), {}, {}
         for backend in backends:
             close = getattr(backend, "close", None)
             if close is not None:

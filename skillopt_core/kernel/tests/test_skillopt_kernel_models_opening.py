@@ -1,0 +1,136 @@
+"""The models of a run: opened when needed, refused with a sentence, closed once."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from attrs import field, frozen
+from skillopt_kernel.errors import Cancelled, ConfigError
+from skillopt_kernel.interfaces import DriverContext, Finding
+from skillopt_kernel.models.opening import Models
+from skillopt_kernel_models_probes import ScriptedModel, ask, in_threads
+
+
+@frozen
+class Chosen:
+    name: str
+    model: str | None = None
+    settings: Any = None
+    where: str = "lab.yaml:3"
+
+
+class LabBackend:
+    """A backend of the tests: what it can play is said by its name in `PLAYS`."""
+
+    def __init__(self, plays: Mapping[str, frozenset[str]]) -> None:
+        self.capabilities = plays
+        self.chat_model = ScriptedModel('{"edits": []}')
+        self.closed = 0
+
+    def open_chat(self, role: str) -> ScriptedModel:
+        return self.chat_model
+
+    def open_agent(self, role: str) -> Any:
+        raise NotImplementedError
+
+    def endpoint(self, role: str) -> str:
+        return "lab"
+
+    def check(self, role: str) -> list[Finding]:
+        return []
+
+    def close(self) -> None:
+        self.closed += 1
+
+
+CHAT, AGENT = frozenset({"chat"}), frozenset({"agent"})
+PLAYS = {
+    "lab": {"optimizer": CHAT, "target": CHAT | AGENT, "judge": CHAT},
+    "lab_exec": {"target": AGENT},
+}
+
+
+@frozen
+class Maker:
+    """Makes `LabBackend`s as the kernel's `make_driver` would; keeps what it made."""
+
+    made: list[tuple[str, DriverContext, str, LabBackend]] = field(factory=list)
+
+    def __call__(self, kind: str, name: str, settings: Any, context: DriverContext, where: str = "") -> LabBackend:
+        assert kind == "backend"
+        self.made.append((name, context, where, LabBackend(PLAYS[name])))
+        return self.made[-1][-1]
+
+
+def opened(**names: str) -> tuple[Models, Maker]:
+    def context(role: str, choice: Any) -> DriverContext:
+        return DriverContext(logger=logging.getLogger("lab"), role=role, model=choice.model)
+
+    maker = Maker()
+    choices = {role: Chosen(name, model=f"{role}-model") for role, name in names.items()}
+    return Models(choices, maker, context=context, effort="high"), maker
+
+
+def test_a_backend_is_made_when_it_is_first_needed() -> None:
+    models, maker = opened(optimizer="lab", target="lab", judge="lab")
+    assert maker.made == []
+    models.chat("target").complete(ask())
+    models.chat("target").complete(ask())
+    ((name, context, where, _),) = maker.made
+    assert (name, context.role, context.model, where) == ("lab", "target", "target-model", "lab.yaml:3")
+
+
+def test_many_threads_open_one_backend() -> None:
+    models, maker = opened(target="lab")
+    callers = in_threads(20, lambda: models.chat("target"))
+    assert len(set(map(id, callers))) == 1
+    assert len(maker.made) == 1
+
+
+def test_the_optimizer_of_a_stage() -> None:
+    models, maker = opened(optimizer="lab")
+    assert models.optimizer("analyst", "fail_000").ask_json("s", "u") == {"edits": []}
+    request = maker.made[0][-1].chat_model.requests[0]
+    assert (request.stage, request.effort) == ("analyst", "high")
+    assert list(models.ledger.tallies()) == [("optimizer", "analyst")]
+
+
+def test_a_role_that_a_backend_cannot_play_is_refused_with_the_key() -> None:
+    models, _ = opened(optimizer="lab_exec", target="lab_exec")
+    with pytest.raises(ConfigError) as caught:
+        models.chat("optimizer")
+    for part in ("'lab_exec'", "optimizer as chat", "target as agent", "model.optimizer_backend"):
+        assert part in str(caught.value)
+    with pytest.raises(ConfigError, match=r"model\.target_backend"):
+        models.check_capabilities("target", CHAT)
+    assert models.check_capabilities("target", CHAT | AGENT) == "agent"
+
+
+def test_chat_is_preferred_where_both_are_possible() -> None:
+    models, _ = opened(target="lab")
+    assert models.check_capabilities("target", CHAT | AGENT) == "chat"
+    assert models.check_capabilities("target", AGENT) == "agent"
+
+
+def test_a_role_without_a_backend() -> None:
+    models, _ = opened(target="lab")
+    with pytest.raises(ConfigError, match=r"model\.judge_backend"):
+        models.chat("judge")
+
+
+def test_what_a_run_says_of_its_models() -> None:
+    models, _ = opened(target="lab")
+    assert models.describe() == {"target": {"backend": "lab", "model": "target-model", "endpoint": "lab"}}
+
+
+def test_closed_models_are_not_opened_again() -> None:
+    models, maker = opened(target="lab")
+    models.chat("target")
+    models.close()
+    models.close()
+    assert maker.made[0][-1].closed == 1
+    with pytest.raises(Cancelled):
+        models.chat("target")
