@@ -192,7 +192,11 @@ class Moment:
 
 
 class Scheduler(Protocol):
-    """How many items a step may apply. Stateless: the same moment gives the same budget."""
+    """How many items a step may apply. Stateless: the same moment gives the same budget.
+
+    A scheduler that does not look at `total_steps` says so (`depends_on_total_steps = False`); then a finished
+    run may go on with more epochs.
+    """
 
     def budget(self, moment: Moment) -> EditBudget: ...
 

@@ -289,13 +289,19 @@ class Proposal:
 
 @frozen
 class Update:
-    """What aggregation and selection made of the proposals. `errors`: failed model calls on the way."""
+    """What aggregation and selection made of the proposals.
+
+    errors       failed model calls on the way
+    over_budget  items that the budget left out
+    set_aside    items that could not be applied to the current text, with why; they cost no budget
+    """
 
     items: tuple[Any, ...] = ()
     reasoning: str = ""
     ranking: Mapping[str, Any] | None = None
     errors: tuple[str, ...] = ()
     over_budget: tuple[Any, ...] = ()
+    set_aside: tuple[ItemReport, ...] = ()
 
 
 @frozen

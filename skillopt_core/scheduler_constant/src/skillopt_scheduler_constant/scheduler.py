@@ -10,6 +10,8 @@ from skillopt_kernel.scheduling import LearningRateSettings
 class ConstantScheduler:
     """`limit = max`, where max is `learning_rate`. `min_learning_rate` is not used."""
 
+    depends_on_total_steps = False
+
     def __init__(self, settings: LearningRateSettings) -> None:
         self.settings = settings
 

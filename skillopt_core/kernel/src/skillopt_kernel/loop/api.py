@@ -68,11 +68,11 @@ def train(
     """
     prepared = prepare(_loaded(config, overrides), plugins)
     directory = open_directory(prepared, out, fresh=fresh)
-    if directory.finished:
+    if directory.finished and not directory.differences(prepared.fingerprint()):
         return RunSummary.from_json(directory.summary(), folder=str(directory.root))
     stop = stop or threading.Event()
-    directory.save_config(prepared.config.as_dict(), prepared.fingerprint())
     with open_run(prepared, directory, stop) as run:
+        directory.begin(prepared.config.as_dict(), prepared.fingerprint())
         watch = threading.Thread(target=_stop_pool, args=(run, stop), daemon=True)
         watch.start()
         try:
@@ -139,8 +139,8 @@ def evaluate(
     prepared = prepare(_loaded(config, overrides), plugins, skill=text)
     name, tasks = asked_tasks(prepared, split)
     directory = open_directory(prepared, out, fresh=False, prefix=f"eval-{name}-")
-    directory.save_config(prepared.config.as_dict(), prepared.fingerprint())
     with open_run(prepared, directory, stop or threading.Event()) as run:
+        directory.begin(prepared.config.as_dict(), prepared.fingerprint())
         purpose = Purpose("selection" if name == "selection" else name, name)
         run.emit("run_started", **about(prepared, run))
         with run.stage("evaluate", {}, tasks=len(tasks)) as made:

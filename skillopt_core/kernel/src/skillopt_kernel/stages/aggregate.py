@@ -16,7 +16,6 @@ from skillopt_kernel.records import Proposal, Update
 from skillopt_kernel.stages.asking import failure_sentence, in_parallel, payload_problem, read_items
 from skillopt_kernel.stages.evidence import items_as_json, schema_text, section, skill_section
 
-
 Prompts = Callable[..., str]
 """`prompt(name, **values)`: one of the update mode's prompts with its variables filled."""
 

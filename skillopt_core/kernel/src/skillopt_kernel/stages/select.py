@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import attrs
+
 from skillopt_kernel.errors import ModelError, SkillOptError
 from skillopt_kernel.hookspecs import hookimpl
 from skillopt_kernel.interfaces import Optimizer, Run, Step, UpdateMode
@@ -17,8 +19,29 @@ from skillopt_kernel.stages.evidence import section, skill_section
 @hookimpl(trylast=True)
 def skillopt_select(run: Run, step: Step, update: Update, budget: EditBudget, skill: str) -> Update:
     return rank_and_select(
-        update, budget, skill, mode=run.mode, optimizer=run.optimizer("ranking"), prompt=run.prompt, meta=step.meta
+        set_useless_aside(run, update, skill),
+        budget,
+        skill,
+        mode=run.mode,
+        optimizer=run.optimizer("ranking"),
+        prompt=run.prompt,
+        meta=step.meta,
     )
+
+
+def set_useless_aside(run: Run, update: Update, skill: str) -> Update:
+    """The update without items that would change nothing: an anchor that is not there, a rule that is.
+
+    They would take the place of useful ones under the budget. Each is tried by itself on the current text, so
+    this is done for update modes whose items can be applied one by one.
+    """
+    if not run.mode.separable:
+        return update
+    unlimited = EditBudget(None)
+    tried = [(item, run.apply(skill, Update(items=(item,)), unlimited).reports) for item in update.items]
+    useful = [item for item, reports in tried if any(report.status == "applied" for report in reports)]
+    aside = [report for _, reports in tried for report in reports if report.status != "applied"]
+    return attrs.evolve(update, items=tuple(useful), set_aside=update.set_aside + tuple(aside))
 
 
 def rank_and_select(
@@ -51,9 +74,9 @@ def rank_and_select(
         except ModelError as error:
             errors.append(failure_sentence(error))
         kept = kept or list(range(limit))
-    return Update(
+    return attrs.evolve(
+        update,
         items=tuple(update.items[index] for index in kept),
-        reasoning=update.reasoning,
         ranking=ranking,
         errors=tuple(errors),
         over_budget=tuple(item for index, item in enumerate(update.items) if index not in kept),

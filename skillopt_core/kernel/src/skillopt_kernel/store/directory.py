@@ -102,8 +102,12 @@ class RunDirectory:
 
     # Configuration and fingerprint --------------------------------------------------------------------------
 
-    def save_config(self, config: Mapping[str, Any], fingerprint: Mapping[str, Any]) -> None:
-        """Write `config.json` (resolved, without credentials) and then `fingerprint.json`."""
+    def begin(self, config: Mapping[str, Any], fingerprint: Mapping[str, Any]) -> None:
+        """Write `config.json` (resolved, without credentials) and then `fingerprint.json`; under the run's lock.
+
+        A summary that is there belongs to a run that now goes on (with more epochs), so it is taken away first.
+        """
+        (self.root / SUMMARY).unlink(missing_ok=True)
         write_json(self.root / CONFIG, dict(config))
         write_json(self.root / FINGERPRINT, dict(fingerprint))
 
