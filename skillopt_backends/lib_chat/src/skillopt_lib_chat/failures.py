@@ -24,7 +24,7 @@ _TOO_LONG = re.compile(
     r"|maximum.{0,20}(prompt|input) (length|tokens)",
     re.IGNORECASE | re.DOTALL,
 )
-_REFUSED_CODES = frozenset({"content_filter", "content_policy_violation", "responsible_ai_policy_violation"})
+_REFUSED_CODES = frozenset({"content_filter", "content_policy_violation", "responsibleaipolicyviolation"})
 LONGEST_DETAIL = 300
 """Characters of the endpoint's own words that a message quotes."""
 

@@ -83,7 +83,7 @@ class OpenAIChatModel:
         return findings
 
     def close(self) -> None:
-        """Close the client and its connections. Calls in flight end with `PassingError`."""
+        """Close the client. Calls in flight end within their own time, further ones with `PassingError` at once."""
         with self._lock:
             client, self._client, self._closed = self._client, None, True
         if client is not None:

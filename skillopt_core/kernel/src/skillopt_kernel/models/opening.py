@@ -123,7 +123,7 @@ class Models:
         }
 
     def close(self) -> None:
-        """Close every backend that has something to close; calls in flight end with an error."""
+        """Close every backend that has something to close. Calls in flight end within their own time."""
         with self._lock:
             self._closed = True
             backends, self._backends, self._callers = list(self._backends.values()), {}, {}
