@@ -24,7 +24,6 @@ Span = tuple[int, int]
 _MARKER = re.compile(r"<!--[ \t]*(SLOW_UPDATE|APPENDIX)_(START|END)[ \t]*-->")
 _FRONT_MATTER = re.compile(r"\ufeff?---[ \t]*\r?\n(.*?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
 _YAML_KEY = re.compile(r"[\w\"'][^:\n]*:(?:[ \t\r]|$)")
-_SURROUNDING_BLANK_LINES = " \t\r\n"
 
 
 @frozen
@@ -163,48 +162,43 @@ def _front_matter(text: str) -> str:
 
 
 def _regions(text: str) -> tuple[Region, ...]:
-    """Pairs of START and the next END of the same kind, and markers that have no partner."""
+    """Pairs of START and the next END of the same kind, and markers that have no partner, in order."""
     found: list[Region] = []
+    opened: dict[str, re.Match[str]] = {}
     markers = list(_MARKER.finditer(text))
-    used: set[int] = set()
-    for position, marker in enumerate(markers):
-        if position in used:
-            continue
-        kind = cast(RegionKind, marker[1].lower())
-        partner = _partner(markers, position)
-        if partner is None:
+    last_end = {marker[1]: marker.start() for marker in markers if marker[2] == "END"}
+    for marker in markers:
+        name, edge = marker.groups()
+        kind = cast(RegionKind, name.lower())
+        if edge == "START" and marker.start() < last_end.get(name, -1):
+            opened.setdefault(name, marker)  # a further START before the END is part of the content
+        elif edge == "END" and name in opened:
+            start = opened.pop(name)
+            content = text[start.end() : marker.start()]
+            found.append(Region(kind, (start.start(), marker.end()), content, closed=True))
+        else:
             found.append(Region(kind, marker.span(), "", closed=False))
-            continue
-        # A START of the same kind inside the pair is part of its content, as removing the pair removes it.
-        used |= {i for i in range(position, partner + 1) if markers[i][1] == marker[1]}
-        span = (marker.start(), markers[partner].end())
-        found.append(Region(kind, span, text[marker.end() : markers[partner].start()], closed=True))
-    return tuple(found)
-
-
-def _partner(markers: list[re.Match[str]], position: int) -> int | None:
-    kind, edge = markers[position].groups()
-    if edge == "END":
-        return None
-    later = range(position + 1, len(markers))
-    return next((i for i in later if markers[i].groups() == (kind, "END")), None)
+    return tuple(sorted(found, key=lambda region: region.span))
 
 
 def _without_regions(text: str, kind: RegionKind) -> str:
     """`text` without every region and marker of `kind`; blank lines are joined only where one was removed."""
     newline = newline_style(text)
-    while True:
-        spans = [found.span for found in _regions(text) if found.kind == kind]
-        if not spans:
-            return text
-        start, end = spans[0]
-        before, after = text[:start].rstrip(_SURROUNDING_BLANK_LINES), text[end:].lstrip("\r\n")
-        if before and after.strip():
-            text = before + newline * 2 + after
-        elif before:
-            text = before + newline
-        else:
-            text = after
+    while spans := [found.span for found in _regions(text) if found.kind == kind]:
+        kept, place = "", 0
+        for number, (start, end) in enumerate([*spans, (len(text), len(text))]):
+            piece = text[place:start]
+            kept, place = piece if number == 0 else _joined(kept, piece, newline), end
+        text = kept
+    return text
+
+
+def _joined(before: str, after: str, newline: str) -> str:
+    """What stood before and after a removed region, one blank line apart."""
+    before, after = before.rstrip(), after.lstrip("\r\n")
+    if before and after.strip():
+        return before + newline * 2 + after
+    return before + newline if before else after
 
 
 def _remove_markers(text: str) -> str:
