@@ -107,9 +107,8 @@ def main() -> None:
             start, end = (sum(one[index] for one in scores.values()) / len(scores) for index in (0, 1))
             first = first or final
             versus = "" if case is cases[0] else shown(paired_bootstrap(first, final), "+")
-            print(
-                f"{case.name:<16}{start:>7.3f}{end:>7.3f}  {shown(bootstrap_interval(list(final.values()))):<24}  {versus}"
-            )
+            mean = shown(bootstrap_interval(list(final.values())))
+            print(f"{case.name:<16}{start:>7.3f}{end:>7.3f}  {mean:<24}  {versus}")
 
 
 if __name__ == "__main__":
