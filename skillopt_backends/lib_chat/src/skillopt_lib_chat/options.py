@@ -22,6 +22,7 @@ class ChatOptions:
     max_tokens         the most that a reply may have; `None`: what the call says
     token_limit_field  "max_tokens" or "max_completion_tokens", as the endpoint wants it
     send_effort        whether the endpoint knows `reasoning_effort`
+    send_seed          whether it knows `seed`
     structured_output  whether it knows `response_format` with a JSON schema
     extra_body         further fields of every request
     """
@@ -36,6 +37,7 @@ class ChatOptions:
     temperature: float | None = None
     token_limit_field: str = "max_tokens"
     send_effort: bool = False
+    send_seed: bool = False
     structured_output: bool = False
     extra_body: Mapping[str, Any] = field(factory=dict)
 

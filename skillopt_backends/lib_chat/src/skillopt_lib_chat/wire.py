@@ -43,7 +43,7 @@ def request_body(request: ChatRequest, options: ChatOptions) -> dict[str, Any]:
     temperature = request.temperature if request.temperature is not None else options.temperature
     if temperature is not None:
         body["temperature"] = temperature
-    if request.seed is not None:
+    if request.seed is not None and options.send_seed:
         body["seed"] = request.seed
     if request.effort and options.send_effort:
         body["reasoning_effort"] = request.effort

@@ -64,4 +64,5 @@ class OpenAICompatibleBackend:
             temperature=told.temperature,
             token_limit_field=told.token_limit_field,
             structured_output=told.structured_output,
+            send_seed=told.send_seed,
         )

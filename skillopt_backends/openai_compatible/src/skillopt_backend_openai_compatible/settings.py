@@ -41,6 +41,7 @@ class OpenAICompatibleSettings:
     temperature        the sampling temperature; null: the endpoint's own
     token_limit_field  how the endpoint calls the limit of a reply
     structured_output  whether the endpoint takes a JSON schema in `response_format`
+    send_seed          whether the endpoint takes a `seed`, so that a target that can repeats itself
     """
 
     base_url: str = field(default="https://api.openai.com/v1", validator=_web_address, metadata={"free": True})
@@ -51,3 +52,4 @@ class OpenAICompatibleSettings:
     temperature: float | None = field(default=None, validator=_temperature)
     token_limit_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
     structured_output: bool = False
+    send_seed: bool = False

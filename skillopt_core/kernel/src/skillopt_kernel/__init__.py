@@ -39,7 +39,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
-__all__ = sorted(_HOME_OF)  # noqa: PLE0605 - the table above is the one list of public names
+__all__ = sorted(_HOME_OF)
 
 
 def __getattr__(name: str) -> Any:

@@ -24,7 +24,8 @@ from skillopt_kernel.interfaces import Trial
 from skillopt_kernel.records import GateDecision, Outcome, Scored, Task
 
 GateAction = Literal["reject", "accept", "accept_new_best"]
-_DECIMALS = 12
+DECIMALS = 12
+"""Gate scores are compared and recorded to so many decimals."""
 
 
 def compute_score(outcomes: Iterable[Outcome | Mapping[str, Any]]) -> tuple[float | None, float | None]:
@@ -203,7 +204,7 @@ class _Comparison:
     def _total(self, hard: float, soft: float, skill: str) -> float:
         if skill not in self._bonuses:
             self._bonuses[skill] = self.trial.bonus(skill)
-        return round(self.gate.score(hard, soft, skill) + self._bonuses[skill], _DECIMALS)
+        return round(self.gate.score(hard, soft, skill) + self._bonuses[skill], DECIMALS)
 
 
 def _mean(values: Iterable[float]) -> float:

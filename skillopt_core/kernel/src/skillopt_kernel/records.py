@@ -272,6 +272,7 @@ class Proposal:
     group     name of the minibatch, e.g. "fail_000"; also its file `patches/minibatch_fail_000.json`
     source    "failure" or "success"
     items     items of the update mode's type, at most the budget
+    set_aside what could not be read as an item, with why
     error     a typed failure in a sentence when there is no usable reply; the step record counts these
     """
 
@@ -284,6 +285,7 @@ class Proposal:
     failures: tuple[FailurePattern, ...] = ()
     success_patterns: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    set_aside: tuple[ItemReport, ...] = ()
     error: str | None = None
 
 

@@ -66,11 +66,12 @@ def train(
         return INTERRUPTED
     finally:
         display.close()
+    code = 0 if summary.status == "finished" else StoppedEarly.exit_code
     if as_json:
         echo(json.dumps({"summary": summary.as_json()}))
-        return 0
+        return code
     if summary.already_finished:
         echo(f"This run is finished already ({summary.folder}); nothing was done. --fresh begins another beside it.")
     echo(summary_text(summary))
     echo(f"Best skill: {Path(summary.folder) / summary.best_skill_path}")
-    return 0
+    return code

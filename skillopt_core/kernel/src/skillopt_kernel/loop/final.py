@@ -76,6 +76,11 @@ def test_skills(run: RunContext) -> dict[str, tuple[Outcome, ...]]:
     return tested
 
 
+def untested(tested: Mapping[str, tuple[Outcome, ...]]) -> bool:
+    """Whether some skill has test outcomes but not one score: the endpoint or the environment failed at the end."""
+    return any(outcomes and not any(o.scored for o in outcomes) for outcomes in tested.values())
+
+
 def by_kind(outcomes: Sequence[Outcome]) -> dict[str, Any]:
     """Scores by task type and `overall`: `{total, scored, hard_acc, soft}`."""
     kinds: dict[str, list[Outcome]] = {"overall": list(outcomes)}
@@ -93,7 +98,7 @@ def summarise(run: RunContext, tested: Mapping[str, tuple[Outcome, ...]]) -> Run
     state, actions = run.state_of_run, Counter(record.action for record in run.state_of_run.history)
     summary = RunSummary(
         version=version_of("skillopt-kernel"),
-        status="finished",
+        status="incomplete" if untested(tested) else "finished",
         folder=str(run.directory.root),
         config=run.settings.as_dict(),
         splits={name: len(getattr(run.splits, name)) for name in ("train", "selection", "test")},
@@ -160,6 +165,8 @@ def notes(run: RunContext, tested: Mapping[str, tuple[Outcome, ...]]) -> list[st
         told.append("evaluation.eval_test is false: nothing was tested on held-out tasks.")
     elif not run.splits.test:
         told.append("the split has no test tasks: the scores are those on the selection tasks, which chose the skill.")
+    if untested(tested):
+        told.append("the test is incomplete: run the same command again, and what has no score is asked again.")
     missing = {prefix: sum(not o.scored for o in outcomes) for prefix, outcomes in tested.items()}
     for prefix, count in missing.items():
         if count:

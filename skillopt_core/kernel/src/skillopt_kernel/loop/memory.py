@@ -65,7 +65,7 @@ def remember(
     if applied is not None:
         reports = applied.reports
         not_applied = tuple(
-            {"edit": mode.describe_item(report.item), "status": report.status, "detail": report.detail}
+            {"edit": _described(mode, report.item), "status": report.status, "detail": report.detail}
             for report in reports
             if report.status in TOLD_STATUSES
         )
@@ -79,6 +79,11 @@ def remember(
                 rejected_edits=tuple(mode.describe_item(r.item) for r in reports if r.status == "applied"),
             )
     return entry
+
+
+def _described(mode: UpdateMode, item: Any) -> str:
+    """One line of an item; one that could not be read stands as it came."""
+    return mode.describe_item(item) if attrs.has(type(item)) else repr(item)[:200]
 
 
 def failure_patterns(proposals: Sequence[Proposal]) -> tuple[dict[str, Any], ...]:

@@ -274,7 +274,7 @@ def make_worker(prepared: Prepared, run: RunContext, models: Models, abort: thre
         limits=Limits(
             call_timeout=config.env.exec_timeout or None,
             attempt_timeout=config.env.attempt_timeout or None,
-            effort=None,
+            seed=config.train.seed,
         ),
         stop=abort,
         emit=run.emit,

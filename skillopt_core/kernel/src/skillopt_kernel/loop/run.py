@@ -18,6 +18,7 @@ import attrs
 from attrs import define, field
 
 from skillopt_kernel.errors import HookError, SkillOptError, StoppedEarly
+from skillopt_kernel.gating import DECIMALS, compute_score
 from skillopt_kernel.interfaces import Environment, Gate, Moment, Optimizer, Scheduler, UpdateMode
 from skillopt_kernel.loop.attempts import AttemptPool, Purpose
 from skillopt_kernel.loop.plan import Plan
@@ -201,12 +202,10 @@ class RunContext:
 
     def gate_score(self, scored: Scored) -> float | None:
         """The gate score of a skill over the selection tasks that it has a score on, bonus included."""
-        from skillopt_kernel.gating import compute_score
-
         hard, soft = compute_score(scored.outcomes.values())
         if hard is None or soft is None:
             return None
-        return self.gate.score(hard, soft, scored.skill) + self.bonus(scored.skill)
+        return round(self.gate.score(hard, soft, scored.skill) + self.bonus(scored.skill), DECIMALS)
 
     def skill_after(self, step: int) -> str:
         """The current skill as it was after `step`; 0 is the start skill."""

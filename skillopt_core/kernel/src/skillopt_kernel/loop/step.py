@@ -17,7 +17,7 @@ from skillopt_kernel.loop.checkpoint import commit
 from skillopt_kernel.loop.memory import memory_text, remember
 from skillopt_kernel.loop.plan import PlannedBatch, PlannedStep
 from skillopt_kernel.loop.run import RunContext
-from skillopt_kernel.loop.scoring import accept, ensure_scored
+from skillopt_kernel.loop.scoring import accept, ensure_scored, refuse_nothing_scored
 from skillopt_kernel.models.ledger import tokens_by_stage
 from skillopt_kernel.models.pricing import estimate_tokens
 from skillopt_kernel.records import Applied, Ask, EditBudget, GateDecision, Outcome, Proposal, Update
@@ -112,6 +112,7 @@ def roll_out_and_reflect(
     with run.stage("rollout", step.timing, tasks=len(batch.tasks)) as made:
         outcomes = run.hooks.rollout(run, step, batch.tasks, skill)
         artifacts.write_results(run, run.place.purpose.folder, outcomes)
+        refuse_nothing_scored(outcomes, "rollout")
         hard, soft = compute_score(outcomes)
         made |= {"hard": hard, "soft": soft, "missing": sum(not outcome.scored for outcome in outcomes)}
     if at + 1 < len(planned.batches):

@@ -20,7 +20,8 @@ class AttemptTarget:
 
     Every message that the environment sends for the first time and every reply becomes a turn of
     `trajectory`, in order, so that an environment need not keep one. `deadline` is in `time.monotonic()`
-    seconds and covers the whole attempt, `call_timeout` (seconds) each call.
+    seconds and covers the whole attempt, `call_timeout` (seconds) each call. `seed` goes with each call, for
+    backends that can use one: samples of one task have different seeds, and a resumed run the same.
     """
 
     def __init__(
@@ -33,10 +34,11 @@ class AttemptTarget:
         call_timeout: float | None,
         effort: str | None,
         stop: threading.Event,
+        seed: int | None = None,
     ) -> None:
         self._complete, self._run_agent = complete, run_agent
         self._stage, self._deadline, self._call_timeout = stage, deadline, call_timeout
-        self._effort, self._stop = effort, stop
+        self._effort, self._stop, self._seed = effort, stop, seed
         self._turns: list[Turn] = []
         self._sent: list[Message] = []
         self.usage = Usage()
@@ -79,6 +81,7 @@ class AttemptTarget:
             tool_choice=tool_choice,
             max_tokens=max_tokens,
             effort=self._effort,
+            seed=self._seed,
             stage=self._stage,
             deadline=self._call_deadline(),
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+import zlib
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -47,6 +48,11 @@ class Limits:
     call_timeout: float | None
     attempt_timeout: float | None
     effort: str | None = None
+    seed: int = 0
+
+    def seed_of(self, ask: Ask) -> int:
+        """31 bits from the run's seed, the task and the sample."""
+        return zlib.crc32(f"{self.seed}|{ask.task.id}|{ask.sample}".encode()) & 0x7FFFFFFF
 
 
 class AttemptWorker:
@@ -100,7 +106,7 @@ class AttemptWorker:
         earlier = self._journal.unscored_attempt(ask)
         if earlier is not None:  # its scoring failed: only scoring is asked again
             return earlier, None
-        target = self._open_target(purpose)
+        target = self._open_target(ask, purpose)
         began = time.monotonic()
 
         def ended(how: str) -> tuple[Attempt, None]:
@@ -132,7 +138,7 @@ class AttemptWorker:
             seconds=time.monotonic() - began,
         ), None
 
-    def _open_target(self, purpose: Purpose) -> AttemptTarget:
+    def _open_target(self, ask: Ask, purpose: Purpose) -> AttemptTarget:
         limits = self._limits
         return AttemptTarget(
             self._target(purpose.stage),
@@ -142,6 +148,7 @@ class AttemptWorker:
             call_timeout=limits.call_timeout,
             effort=limits.effort,
             stop=self._stop,
+            seed=self._limits.seed_of(ask),
         )
 
     def _score(self, ask: Ask, attempt: Attempt) -> tuple[Score | None, Missing | None]:

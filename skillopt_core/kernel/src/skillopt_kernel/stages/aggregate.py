@@ -12,7 +12,7 @@ import attrs
 from skillopt_kernel.errors import ModelError, SkillOptError
 from skillopt_kernel.hookspecs import hookimpl
 from skillopt_kernel.interfaces import Optimizer, Run, Step, UpdateMode
-from skillopt_kernel.records import Proposal, Update
+from skillopt_kernel.records import ItemReport, Proposal, Update
 from skillopt_kernel.stages.asking import failure_sentence, in_parallel, payload_problem, read_items
 from skillopt_kernel.stages.evidence import items_as_json, schema_text, section, skill_section
 
@@ -57,7 +57,8 @@ def merge_patches(
     successes = merger.tree(_patches(proposals, "success"), "merge_success")
     items = merger.pair(failures, successes)
     reasoning = "\n".join(proposal.reasoning for proposal in proposals if proposal.reasoning)
-    return Update(items=tuple(items), reasoning=reasoning, errors=tuple(merger.errors))
+    aside = [report for proposal in proposals for report in proposal.set_aside] + merger.invalid
+    return Update(items=tuple(items), reasoning=reasoning, errors=tuple(merger.errors), set_aside=tuple(aside))
 
 
 def _patches(proposals: Sequence[Proposal], source: str) -> list[list[Any]]:
@@ -66,7 +67,7 @@ def _patches(proposals: Sequence[Proposal], source: str) -> list[list[Any]]:
 
 @attrs.define
 class Merger:
-    """The merge calls of one step. `errors` collects their typed failures, in the order of the tree."""
+    """The merge calls of one step. `errors` and `invalid` collect what went wrong."""
 
     skill: str
     mode: UpdateMode
@@ -76,6 +77,7 @@ class Merger:
     workers: int
     meta: str
     errors: list[str] = attrs.field(factory=list)
+    invalid: list[ItemReport] = attrs.field(factory=list)
 
     def tree(self, patches: list[list[Any]], prompt: str) -> list[Any]:
         """Merge level by level until one patch is left; groups keep their order, single ones pass through."""
@@ -114,7 +116,8 @@ class Merger:
             raise
         except ModelError as error:
             return given, failure_sentence(error)
-        items, _ = read_items(self.mode, reply[self.mode.payload])
+        items, invalid = read_items(self.mode, reply[self.mode.payload])
+        self.invalid += invalid
         if not items:
             return given, "unusable_reply: the merge answered with no readable item; its inputs were kept"
         return [_at_level(item, level) for item in items], None

@@ -7,6 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from skillopt_kernel.errors import ContextTooLong, ModelError, UnusableReply
+from skillopt_kernel.interfaces import UpdateMode
+from skillopt_kernel.records import ItemReport
 
 Item = TypeVar("Item")
 Made = TypeVar("Made")
@@ -48,12 +50,13 @@ def payload_problem(reply: Any, key: str) -> str | None:
     return None
 
 
-def read_items(mode: Any, raw: Sequence[Any]) -> tuple[list[Any], int]:
-    """The readable items of a reply, and how many were not."""
-    items, unreadable = [], 0
-    for one in raw:
+def read_items(mode: UpdateMode, raw: Sequence[Any]) -> tuple[tuple[Any, ...], tuple[ItemReport, ...]]:
+    """The readable items of a reply in their order, and a report on each that was not."""
+    items: list[Any] = []
+    invalid: list[ItemReport] = []
+    for index, one in enumerate(raw, 1):
         try:
             items.append(mode.read_item(one))
-        except ValueError:
-            unreadable += 1
-    return items, unreadable
+        except ValueError as error:
+            invalid.append(ItemReport(index, one, "invalid", str(error)))
+    return tuple(items), tuple(invalid)

@@ -101,7 +101,7 @@ def _problem(reply: Mapping[str, Any], payload: str) -> str | None:
 def _proposal(mode: Any, group: Minibatch, reply: Mapping[str, Any], limit: int | None) -> Proposal:
     patch = reply.get("patch", reply)
     # The budget is said in the prompt and enforced here: one analyst cannot crowd out the others.
-    items, _ = read_items(mode, patch[mode.payload][:limit])
+    items, invalid = read_items(mode, patch[mode.payload][:limit])
     size = len(group.outcomes)
     return Proposal(
         group=group.name,
@@ -113,6 +113,7 @@ def _proposal(mode: Any, group: Minibatch, reply: Mapping[str, Any], limit: int 
         failures=_failures(reply.get("failure_summary"), group),
         success_patterns=tuple(str(pattern) for pattern in _list(reply.get("success_patterns"))),
         notes=_notes(reply.get("appendix_notes")),
+        set_aside=invalid,
     )
 
 
