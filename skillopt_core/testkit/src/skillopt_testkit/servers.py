@@ -77,13 +77,13 @@ class ChatServer:
     """Serves Chat Completions on 127.0.0.1 while it is used as a context manager.
 
     script    a function from a request's JSON body to a `Reply` (or its text), called from several threads at
-              once; or replies in order, the last one repeated for ever
+              once; or replies in order, the last one repeated for ever. As an attribute: the function in use
     url       base URL for a client, ending in `/v1`; requests: everything received, in order of arrival
     peak      the most requests that were being answered at the same time
     """
 
     def __init__(self, script: Script | Iterable[Reply | str] = ("ok",), models: tuple[str, ...] = ("test",)) -> None:
-        self._script = script if callable(script) else _in_order(script)
+        self.script: Script = script if callable(script) else _in_order(script)
         self._lock = threading.Lock()
         self._open = 0
         self.models = models
@@ -114,7 +114,7 @@ class ChatServer:
             self._open += 1
             self.peak = max(self.peak, self._open)
         try:
-            reply = self._script(received.body)
+            reply = self.script(received.body)
             reply = Reply(reply) if isinstance(reply, str) else reply
             if reply.delay:
                 time.sleep(reply.delay)
