@@ -85,7 +85,7 @@ def distributions() -> list[Distribution]:
 def committed() -> list[Path]:
     """The files of the repository: committed, or new and not ignored."""
     listed = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        ["git", "-c", f"safe.directory={ROOT}", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         cwd=ROOT, capture_output=True, text=True, check=True,
     ).stdout  # fmt: skip
     return sorted(ROOT / name for name in set(listed.split("\0")) if name and (ROOT / name).is_file())
