@@ -1,5 +1,6 @@
 """The journal of outcomes: nothing committed is lost, nothing missing counts, nothing is written over."""
 
+import json
 import shutil
 import signal
 import subprocess
@@ -13,7 +14,13 @@ import attrs
 import pytest
 from skillopt_kernel.errors import RunDirectoryError, SkillOptError
 from skillopt_kernel.records import Ask, Attempt, Missing, Outcome, Score, Task, ToolCall, Turn, Usage
-from skillopt_kernel.store.fields import outcome_fields, outcome_from_fields, result_row, take, trajectory_from_fields
+from skillopt_kernel.store.fields import (
+    outcome_fields,
+    outcome_from_fields,
+    result_row,
+    structure,
+    trajectory_from_fields,
+)
 from skillopt_kernel.store.journal import read_lines
 from skillopt_kernel.store.outcomes import OutcomeStore
 from skillopt_kernel.store.redaction import MARKER, Redactor
@@ -65,7 +72,8 @@ def test_what_is_put_is_found_whole_now_and_after_reopening(tmp_path: Path) -> N
     folder = tmp_path / put.folder
     assert (folder / "target_system_prompt.txt").read_text() == "You answer."
     assert (folder / "target_user_prompt.txt").read_text() == "What?"
-    assert (folder / "out" / "a.txt").read_bytes() == b"\x00\xff"
+    stored = json.loads((folder / "files.json").read_text())["out/a.txt"]
+    assert (folder / stored).read_bytes() == b"\x00\xff"
 
 
 def test_an_outcome_is_found_only_by_the_same_skill_content_and_sample(tmp_path: Path) -> None:
@@ -104,7 +112,7 @@ def test_an_attempt_whose_scoring_failed_is_kept_for_scoring_alone(tmp_path: Pat
         kept = store.unscored_attempt(ask())
         assert kept == ATTEMPT
         scored = store.put(ask(), outcome(ask(), kept))
-        assert scored.folder == unscored.folder
+        assert scored.folder != unscored.folder
         assert store.with_trajectory(scored).attempt == ATTEMPT
         assert store.unscored_attempt(ask()) is None
     with OutcomeStore(tmp_path) as store:
@@ -214,7 +222,9 @@ def test_lines_of_another_kind_are_passed_over(tmp_path: Path, caplog: pytest.Lo
     with OutcomeStore(tmp_path) as store:
         store.put(ask(), outcome(ask()))
     with (tmp_path / "outcomes.jsonl").open("ab") as handle:
-        handle.write(b'{"id": "x"}\n{"id": 1, "skill_hash": 2, "content_hash": 3, "sample": 4, "folder": 5}\n')
+        handle.write(
+            b'{"id": "x"}\n{"id": 1, "skill_hash": 2, "content_hash": 3, "sample": 4, "folder": 5, "attempt": {}}\n'
+        )
     with OutcomeStore(tmp_path) as store:
         assert store.count == 1
     assert caplog.text.count("is no outcome and was passed over") == 2
@@ -329,15 +339,17 @@ def test_every_field_of_an_outcome_survives_the_round_trip() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"hard": True}, "'hard' must be int or float, not True"),
-        ({"hard": "1"}, "'hard' must be int or float"),
+        ({"hard": True}, "score.hard: must be float, not True"),
+        ({"hard": "1"}, "score.hard: must be float"),
         ({"hard": 1.5}, "from 0 to 1"),
-        ({"sample": 1.0}, "'sample' must be int"),
-        ({"scores": {"f1": None}}, "'f1' must be int or float"),
-        ({"attempt": {"output": 3}}, "'output' must be str"),
+        ({"sample": 1.0}, "sample: must be int"),
+        ({"named": {"f1": None}}, r"score.named\['f1'\]: must be float"),
+        ({"attempt": {"output": 3}}, "attempt.output: must be str"),
         ({"attempt": {"output": "", "ended": "bored"}}, "ended"),
+        ({"attempt": {"output": "", "usage": {"calls": 1.5}}}, "attempt.usage.calls: must be int, not 1.5"),
         ({"missing": {"reason": "endpoint"}}, "exactly one"),
-        ({"missing": {"reason": "bad luck"}}, "reason"),
+        ({"missing": {"reason": "bad luck"}}, "exactly one"),
+        ({"id": None}, "task_id: must be str"),
     ],
 )
 def test_a_field_of_the_wrong_type_is_named(change: dict[str, Any], message: str) -> None:
@@ -347,12 +359,16 @@ def test_a_field_of_the_wrong_type_is_named(change: dict[str, Any], message: str
 
 
 def test_a_missing_field_and_a_wrong_turn_are_named() -> None:
-    with pytest.raises(ValueError, match="'x' is missing"):
-        take({}, "x", int)
-    with pytest.raises(ValueError, match="turn 2: 'content' must be str, not None"):
+    with pytest.raises(ValueError, match=r"^output: is missing$"):
+        structure({}, Attempt)
+    with pytest.raises(ValueError, match="reason"):
+        outcome_from_fields({"id": "q", "kind": "", "skill_hash": "h", "sample": 0, "missing": {"reason": "bad luck"}})
+    with pytest.raises(ValueError, match=r"\[1\].content: must be str, not None"):
         trajectory_from_fields([{"role": "user", "content": ""}, {"role": "user", "content": None}])
-    with pytest.raises(ValueError, match="turn 1: it must be an object"):
+    with pytest.raises(ValueError, match=r"\[0\]"):
         trajectory_from_fields(["text"])
+    with pytest.raises(ValueError, match="must be a list of turns"):
+        trajectory_from_fields({})
 
 
 def test_a_row_of_results_keeps_the_names_that_people_know() -> None:

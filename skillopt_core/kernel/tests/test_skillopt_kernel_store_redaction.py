@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from skillopt_kernel.records import Attempt, ToolCall, Turn
 from skillopt_kernel.store.redaction import MARKER, Redactor, redact_diagnostics
 
 KEY = "sk-" + "a1B2" * 10
@@ -12,7 +13,7 @@ def test_credentials_are_replaced_everywhere_the_longest_first() -> None:
     redactor = Redactor([KEY[:20], KEY, "", "  "])
     assert redactor.redact(f"use {KEY}, not {KEY[:20]}!") == f"use {MARKER}, not {MARKER}!"
     value = {KEY: [KEY, 1, None, {"a": (f"x{KEY}",)}], "b": 0.5, "c": True}
-    assert redactor.redact_value(value) == {MARKER: [MARKER, 1, None, {"a": [f"x{MARKER}"]}], "b": 0.5, "c": True}
+    assert redactor.redact_value(value) == {MARKER: [MARKER, 1, None, {"a": (f"x{MARKER}",)}], "b": 0.5, "c": True}
 
 
 def test_a_credential_with_quotes_is_found_inside_json_text_too() -> None:
@@ -20,9 +21,17 @@ def test_a_credential_with_quotes_is_found_inside_json_text_too() -> None:
     assert secret not in json.loads(Redactor([secret]).redact(json.dumps({"password": secret})))["password"]
 
 
-def test_a_short_value_is_left_alone_and_counted() -> None:
+def test_records_keep_their_closed_words_whatever_the_credential() -> None:
+    turn = Turn("assistant", "assistant", tool_calls=(ToolCall("1", "f", "assistant"),))
+    attempt = Attempt("max_turns", (turn,), files={"a": b"max_turns", "b": b"\xffmax_turns"}, ended="max_turns")
+    redacted = Redactor(["assistant", "max_turns"]).redact_value(attempt)
+    assert redacted.trajectory == (Turn("assistant", MARKER, (ToolCall("1", "f", MARKER),)),)
+    assert (redacted.output, redacted.ended) == (MARKER, "max_turns")
+    assert redacted.files == {"a": MARKER.encode(), "b": b"\xffmax_turns"}
+
+
+def test_a_short_value_is_left_alone() -> None:
     redactor = Redactor(["none", "dummy"])
-    assert (redactor.ignored, redactor.active) == (2, False)
     assert redactor.redact("none of the dummy values") == "none of the dummy values"
 
 

@@ -12,13 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from skillopt_kernel.errors import RunDirectoryError
-from skillopt_kernel.store.files import (
-    read_json,
-    read_text,
-    safe_name,
-    write_json,
-    write_text,
-)
+from skillopt_kernel.store.files import read_object, read_text, safe_name, write_json, write_text
 from skillopt_kernel.store.lock import HOLDER, LOCK
 from skillopt_kernel.store.state import RunState
 
@@ -33,10 +27,6 @@ MayChange = Callable[[str, Any, Any], bool]
 """Asked with a fingerprint's key and its old and new value: whether a run may go on with the new one."""
 
 
-def _nothing(_key: str, _old: Any, _new: Any) -> bool:
-    return False
-
-
 class RunDirectory:
     """The layout of one run directory. Makes nothing until something is written."""
 
@@ -45,7 +35,12 @@ class RunDirectory:
 
     @classmethod
     def open(
-        cls, root: Path, fingerprint: Mapping[str, Any], *, fresh: bool = False, may_change: MayChange = _nothing
+        cls,
+        root: Path,
+        fingerprint: Mapping[str, Any],
+        *,
+        fresh: bool = False,
+        may_change: MayChange = lambda *_: False,
     ) -> RunDirectory:
         """The directory at `root`, to begin or to go on with; `fresh`: another beside it if that one is in use.
 
@@ -53,8 +48,17 @@ class RunDirectory:
         configuration, showing each difference.
         """
         directory = cls(cls.fresh_name(root) if fresh else root)
-        if directory.status != "fresh":
-            directory.check_fingerprint(fingerprint, may_change)
+        if directory.status == "fresh":
+            return directory
+        differences = directory.differences(fingerprint)
+        refused = {key: values for key, values in differences.items() if not may_change(key, *values)}
+        if refused:
+            lines = [f"  {key}: was {_shown(old)}, now {_shown(new)}" for key, (old, new) in refused.items()]
+            raise RunDirectoryError(
+                f"the run in {root} was begun with another configuration, so it cannot go on with this one:\n"
+                + "\n".join(lines)
+                + "\nPut these back, or begin another run beside it with --fresh (or in another folder with --out)."
+            )
         return directory
 
     @staticmethod
@@ -98,7 +102,7 @@ class RunDirectory:
 
     def summary(self) -> dict[str, Any]:
         """`summary.json`. Raises `RunDirectoryError` when there is none or it is damaged."""
-        return _object(self.root / SUMMARY)
+        return read_object(self.root / SUMMARY)
 
     # Configuration and fingerprint --------------------------------------------------------------------------
 
@@ -112,22 +116,10 @@ class RunDirectory:
         write_json(self.root / FINGERPRINT, dict(fingerprint))
 
     def differences(self, fingerprint: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
-        """Each key (with dots) whose value differs from the one the run was begun with: (old, new)."""
-        old = _flat(_object(self.root / FINGERPRINT))
+        """Each key (with dots) whose value differs from the one the run was begun with: (old, new); `None` is unset."""
+        old = _flat(read_object(self.root / FINGERPRINT))
         new = _flat(json.loads(json.dumps(fingerprint, default=str)))
-        keys = [key for key in {**old, **new} if old.get(key, _ABSENT) != new.get(key, _ABSENT)]
-        return {key: (old.get(key, _ABSENT), new.get(key, _ABSENT)) for key in keys}
-
-    def check_fingerprint(self, fingerprint: Mapping[str, Any], may_change: MayChange = _nothing) -> None:
-        """Raise `RunDirectoryError` when something differs that can change a result, key by key."""
-        refused = {key: values for key, values in self.differences(fingerprint).items() if not may_change(key, *values)}
-        if refused:
-            lines = [f"  {key}: was {_shown(old)}, now {_shown(new)}" for key, (old, new) in refused.items()]
-            raise RunDirectoryError(
-                f"the run in {self.root} was begun with another configuration, so it cannot go on with this one:\n"
-                + "\n".join(lines)
-                + "\nPut these back, or begin another run beside it with --fresh (or in another folder with --out)."
-            )
+        return {key: (old.get(key), new.get(key)) for key in {**old, **new} if old.get(key) != new.get(key)}
 
     # Where things lie ---------------------------------------------------------------------------------------
 
@@ -194,21 +186,6 @@ class RunDirectory:
             write_text(self.best_skill, text)
 
 
-class _Absent:
-    def __repr__(self) -> str:
-        return "(not set)"
-
-
-_ABSENT = _Absent()
-
-
-def _object(path: Path) -> dict[str, Any]:
-    value = read_json(path)
-    if not isinstance(value, dict):
-        raise RunDirectoryError(f"{path}: this must be a JSON object. Restore the file, or start again with --fresh.")
-    return value
-
-
 def _flat(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     flat: dict[str, Any] = {}
     for key, item in value.items():
@@ -217,5 +194,5 @@ def _flat(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def _shown(value: Any) -> str:
-    text = repr(value) if isinstance(value, _Absent) else json.dumps(value, ensure_ascii=False)
+    text = "(not set)" if value is None else json.dumps(value, ensure_ascii=False)
     return text if len(text) <= 100 else f"{text[:97]}..."

@@ -6,13 +6,12 @@ import math
 import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from queue import Empty, SimpleQueue
+from queue import SimpleQueue
 from typing import Any
 
 from skillopt_kernel.store.events import Event
-from skillopt_kernel.store.files import json_line
+from skillopt_kernel.store.files import json_line, now
 from skillopt_kernel.store.journal import Journal, last_lines
-from skillopt_kernel.store.outcomes import now
 from skillopt_kernel.store.redaction import Redactor
 
 EVENTS = "events.jsonl"
@@ -37,7 +36,7 @@ class EventLog:
         self._run, self._deliver, self._redactor = run_name, deliver, redactor or Redactor()
         self._journal = Journal(run_folder / EVENTS)
         self._seq = _last_seq(self._journal.path)
-        self._queue: SimpleQueue[Event | threading.Event] = SimpleQueue()
+        self._queue: SimpleQueue[Event | threading.Event | None] = SimpleQueue()
         self._lock = threading.Lock()
         self._closed = False
         self._failure: BaseException | None = None
@@ -64,10 +63,13 @@ class EventLog:
 
     def flush(self) -> None:
         """Wait until all that was emitted is written and delivered; raise the first failure there was."""
+        reached = threading.Event()
         with self._lock:
-            closed = self._closed
-        if not closed:
-            self._wait()
+            if self._closed or threading.current_thread() is self._thread:
+                reached.set()
+            else:
+                self._queue.put(reached)
+        reached.wait()
         self._raise_failure()
 
     def close(self) -> None:
@@ -76,7 +78,7 @@ class EventLog:
             if self._closed:
                 return
             self._closed = True
-        self._wait()
+            self._queue.put(None)
         self._thread.join()
         self._journal.close()
         self._raise_failure()
@@ -92,45 +94,21 @@ class EventLog:
             if kind is None:
                 raise
 
-    def _wait(self) -> None:
-        if threading.current_thread() is not self._thread:
-            reached = threading.Event()
-            self._queue.put(reached)
-            reached.wait()
-
     def _raise_failure(self) -> None:
         failure, self._failure = self._failure, None
         if failure is not None:
             raise failure
 
     def _observe(self) -> None:
-        while True:
-            batch: list[Event | threading.Event] = [self._queue.get()]
+        while (item := self._queue.get()) is not None:
+            if isinstance(item, threading.Event):
+                item.set()
+                continue
             try:
-                while len(batch) < 1000:
-                    batch.append(self._queue.get_nowait())
-            except Empty:
-                pass
-            events = [one for one in batch if isinstance(one, Event)]
-            self._guard(self._write, events)
-            for one in batch:
-                if isinstance(one, Event):
-                    self._guard(self._deliver, one)
-                else:
-                    one.set()
-            # Nothing is emitted after `close`, whose mark is therefore the last.
-            if self._closed and self._queue.empty():
-                return
-
-    def _write(self, events: list[Event]) -> None:
-        if events:
-            self._journal.append(b"".join(json_line(event.as_json()) for event in events))
-
-    def _guard(self, call: Callable[[Any], None], argument: Any) -> None:
-        try:
-            call(argument)
-        except BaseException as error:  # carried to the thread that flushes
-            self._failure = self._failure or error
+                self._journal.append(json_line(item.as_json()))
+                self._deliver(item)
+            except BaseException as error:  # carried to the thread that flushes
+                self._failure = self._failure or error
 
     def _plain(self, value: Any) -> Any:
         """As JSON values: texts redacted, numbers that JSON has not as null, other objects as their text."""

@@ -1,177 +1,81 @@
 """Records as fields of files, and back: the one place that knows the names that files use.
 
-What is read back (outcomes, turns, usage, scores) has a strict inverse: `ValueError` names the field that is
-missing or of the wrong type, and 1.0 is never read from true.
+What is read back has a strict inverse, one cattrs converter without coercion: 1.0 is never read from true, and
+`ValueError` names the field that is missing or of the wrong type.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import attrs
+import cattrs
 
 from skillopt_kernel.interfaces import UpdateMode
-from skillopt_kernel.records import (
-    Applied,
-    Attempt,
-    ItemReport,
-    Missing,
-    Outcome,
-    Proposal,
-    Score,
-    Task,
-    ToolCall,
-    Trajectory,
-    Turn,
-    Update,
-    Usage,
-)
+from skillopt_kernel.records import Applied, Attempt, ItemReport, Outcome, Proposal, Task, Trajectory, Update
 
-_ROLES = ("system", "user", "assistant", "tool", "environment")
-_NUMBER = (int, float)
-_OPTIONAL_NUMBER = (int, float, type(None))
+T = TypeVar("T")
 
 
-def take(row: Mapping[str, Any], key: str, kinds: type | tuple[type, ...], default: Any = attrs.NOTHING) -> Any:
-    """The value of `key`, of one of `kinds`. Raises `ValueError` naming the key; a bool is no number."""
-    value = row.get(key, default)
-    if value is attrs.NOTHING:
-        raise ValueError(f"{key!r} is missing")
-    kinds = kinds if isinstance(kinds, tuple) else (kinds,)
-    if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
-        names = " or ".join("null" if kind is type(None) else kind.__name__ for kind in kinds)
-        raise ValueError(f"{key!r} must be {names}, not {value!r:.80}")
-    return value
+def _exactly(*kinds: type) -> Any:
+    def read(value: Any, kind: type) -> Any:
+        if type(value) not in kinds:
+            raise TypeError(f"must be {kind.__name__}, not {value!r:.80}")
+        return kind(value)
+
+    return read
 
 
-# Turns, usage, scores --------------------------------------------------------------------------------------
+_CONVERTER = cattrs.Converter(omit_if_default=True)
+_CONVERTER.register_structure_hook(str, _exactly(str))
+_CONVERTER.register_structure_hook(int, _exactly(int))
+_CONVERTER.register_structure_hook(float, _exactly(int, float))
 
 
-def turn_fields(turn: Turn) -> dict[str, Any]:
-    """A turn of conversation.json: `{role, content, tool_calls?, tool_call_id?, step?}`."""
-    row: dict[str, Any] = {"role": turn.role, "content": turn.content}
-    if turn.tool_calls:
-        row["tool_calls"] = [{"id": one.id, "name": one.name, "arguments": one.arguments} for one in turn.tool_calls]
-    if turn.tool_call_id is not None:
-        row["tool_call_id"] = turn.tool_call_id
-    if turn.step is not None:
-        row["step"] = turn.step
-    return row
+def structure(value: Any, kind: type[T]) -> T:
+    """A parsed JSON value as `kind`. Raises `ValueError` naming each field that is missing or wrong."""
+    try:
+        return _CONVERTER.structure(value, kind)
+    except Exception as error:
+        told = [line.rpartition(" @ ") for line in cattrs.transform_error(error, "", _told)]
+        raise ValueError(
+            "; ".join(f"{path.lstrip('.')}: {what}" if path else what for what, _, path in told)
+        ) from error
 
 
-def turn_from_fields(row: Mapping[str, Any]) -> Turn:
-    role = take(row, "role", str)
-    if role not in _ROLES:
-        raise ValueError(f"'role' must be one of {', '.join(_ROLES)}, not {role!r}")
-    calls = tuple(
-        ToolCall(take(call, "id", str), take(call, "name", str), take(call, "arguments", str))
-        for call in take(row, "tool_calls", list, [])
-    )
-    tool_call_id = take(row, "tool_call_id", (str, type(None)), None)
-    return Turn(role, take(row, "content", str), calls, tool_call_id, take(row, "step", (int, type(None)), None))
+def _told(error: BaseException, _: object) -> str:
+    return "is missing" if isinstance(error, KeyError) else str(error.args[0] if error.args else error)
+
+
+def trajectory_fields(trajectory: Trajectory) -> list[dict[str, Any]]:
+    """The turns of conversation.json: `{role, content, tool_calls?, tool_call_id?, step?}`."""
+    return [_CONVERTER.unstructure(turn) for turn in trajectory]
 
 
 def trajectory_from_fields(rows: Any) -> Trajectory:
     """The turns of a parsed conversation.json. Raises `ValueError` naming turn and field."""
     if not isinstance(rows, list):
         raise ValueError("a conversation must be a list of turns")
-    turns = []
-    for number, row in enumerate(rows, 1):
-        try:
-            if not isinstance(row, Mapping):
-                raise ValueError("it must be an object")
-            turns.append(turn_from_fields(row))
-        except ValueError as error:
-            raise ValueError(f"turn {number}: {error}") from error
-    return tuple(turns)
-
-
-def usage_fields(usage: Usage) -> dict[str, Any]:
-    """What is known of a usage; a count that is unknown is left out, never zero."""
-    row = {field.name: getattr(usage, field.name) for field in attrs.fields(Usage)}
-    return {key: value for key, value in row.items() if value is not None}
-
-
-def usage_from_fields(row: Mapping[str, Any]) -> Usage:
-    counts = {
-        key: take(row, key, (int, type(None)), None)
-        for key in ("prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens")
-    }
-    return Usage(
-        calls=take(row, "calls", int, 0),
-        unknown_calls=take(row, "unknown_calls", int, 0),
-        usd=take(row, "usd", _OPTIONAL_NUMBER, None),
-        **counts,
-    )
-
-
-# Outcomes --------------------------------------------------------------------------------------------------
+    return structure(rows, Trajectory)
 
 
 def outcome_fields(outcome: Outcome) -> dict[str, Any]:
-    """An outcome as `outcomes.jsonl` holds it: everything but the turns and files of its attempt.
+    """An outcome as `outcomes.jsonl` holds it: everything but the turns and files of its attempt, defaults left out.
 
-    The store adds what makes it a line: `content_hash` and `time`.
+    The score's fields stand beside the task's. The store adds what makes it a line: `content_hash` and `time`.
     """
-    score, missing, attempt = outcome.score, outcome.missing, outcome.attempt
-    row: dict[str, Any] = {
-        "id": outcome.task_id,
-        "task_type": outcome.kind,
-        "skill_hash": outcome.skill_hash,
-        "sample": outcome.sample,
-        "folder": outcome.folder,
-    }
-    if score is not None:
-        row |= {"hard": score.hard, "soft": score.soft, "feedback": score.feedback, "scores": dict(score.named)}
-    if missing is not None:
-        row["missing"] = {"reason": missing.reason, "message": missing.message}
-    if attempt is not None:
-        row["attempt"] = {
-            "output": attempt.output,
-            "ended": attempt.ended,
-            "seconds": attempt.seconds,
-            "usage": usage_fields(attempt.usage),
-            "state": dict(attempt.state),
-        }
-    return row
+    light = outcome.attempt and attrs.evolve(outcome.attempt, trajectory=(), files={})
+    row = _CONVERTER.unstructure(attrs.evolve(outcome, attempt=light))
+    return {"id": row.pop("task_id"), **row.pop("score", {}), **row}
 
 
 def outcome_from_fields(row: Mapping[str, Any]) -> Outcome:
     """The inverse of `outcome_fields`. Raises `ValueError` naming the field."""
-    score = missing = attempt = None
-    if "hard" in row:
-        named = take(row, "scores", dict, {})
-        score = Score(
-            take(row, "hard", _NUMBER),
-            take(row, "soft", _NUMBER),
-            take(row, "feedback", str, ""),
-            {name: float(take(named, name, _NUMBER)) for name in named},
-        )
-    if "missing" in row:
-        raw = take(row, "missing", dict)
-        missing = Missing(take(raw, "reason", str), take(raw, "message", str, ""))
-    if "attempt" in row:
-        raw = take(row, "attempt", dict)
-        attempt = Attempt(
-            output=take(raw, "output", str),
-            ended=take(raw, "ended", (str, type(None)), None),
-            seconds=float(take(raw, "seconds", _NUMBER, 0.0)),
-            usage=usage_from_fields(take(raw, "usage", dict, {})),
-            state=take(raw, "state", dict, {}),
-        )
-    if (score is None) == (missing is None):
+    if ("hard" in row) == ("missing" in row):
         raise ValueError("exactly one of 'hard' and 'missing' must be there")
-    return Outcome(
-        task_id=take(row, "id", str),
-        kind=take(row, "task_type", str, ""),
-        skill_hash=take(row, "skill_hash", str),
-        sample=take(row, "sample", int),
-        attempt=attempt,
-        score=score,
-        missing=missing,
-        folder=take(row, "folder", str, ""),
-    )
+    known = {**row, "task_id": row.get("id")}
+    return structure({**known, "score": row} if "hard" in row else known, Outcome)
 
 
 def result_row(outcome: Outcome, task: Task | None = None) -> dict[str, Any]:
@@ -250,12 +154,8 @@ def update_fields(update: Update, mode: UpdateMode) -> dict[str, Any]:
 
 def report_fields(report: ItemReport, mode: UpdateMode) -> dict[str, Any]:
     """A row of `edit_apply_report.json`: the item, its `status` (one of `EDIT_STATUSES`), why in `detail`."""
-    return {
-        "index": report.index,
-        **item_fields(report.item, mode),
-        "status": report.status,
-        "detail": report.detail,
-    }
+    item = item_fields(report.item, mode)
+    return {"index": report.index, **item, "status": report.status, "detail": report.detail}
 
 
 def item_fields(item: Any, mode: UpdateMode) -> dict[str, Any]:

@@ -7,14 +7,13 @@ Text is UTF-8 with the newlines that it was given.
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import json
 import os
 import re
-import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -24,20 +23,13 @@ FILE_MODE = 0o600
 FOLDER_MODE = 0o700
 
 # Made once: `json.dumps` would make one a call, which costs more than encoding a line.
-_COMPACT = tuple(json.JSONEncoder(ensure_ascii=escape, allow_nan=False) for escape in (False, True))
-_INDENTED = tuple(json.JSONEncoder(ensure_ascii=escape, allow_nan=False, indent=2) for escape in (False, True))
+_COMPACT = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
+_INDENTED = json.JSONEncoder(ensure_ascii=False, allow_nan=False, indent=2)
 
-_CURES = {
-    errno.ENOSPC: "the disk is full; free some space",
-    errno.EDQUOT: "your disk quota is used up; free some space",
-    errno.EROFS: "the file system is read-only; choose another folder",
-    errno.EACCES: "it may not be written; correct its permissions or choose another folder",
-    errno.EPERM: "it may not be written; correct its permissions or choose another folder",
-    errno.ENOTDIR: "a part of its path is a file, not a folder; move that file or choose another folder",
-    errno.EEXIST: "a file lies where a folder is needed; move that file or choose another folder",
-    errno.EISDIR: "a folder lies where the file belongs; move that folder",
-    errno.ENAMETOOLONG: "its name is too long for the file system; choose a shorter folder",
-}
+
+def now() -> str:
+    """The time in UTC, ISO 8601 with milliseconds."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 @contextmanager
@@ -46,9 +38,9 @@ def writing(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        reason = _CURES.get(error.errno or 0, error.strerror or type(error).__name__)
         raise RunDirectoryError(
-            f"cannot write {path}: {reason}. What was saved before is intact: run the same command again."
+            f"cannot write {path}: {error.strerror or error}. Free the space, correct the permissions, move what is "
+            f"in the way, or choose another folder (--out). What was saved is intact: run the same command again."
         ) from error
 
 
@@ -74,7 +66,7 @@ def write_bytes(path: Path, data: bytes) -> None:
                 handle.write(data)
                 handle.flush()
                 os.fsync(handle.fileno())
-            _replace(beside, path)
+            beside.replace(path)
         except OSError:
             beside.unlink(missing_ok=True)
             raise
@@ -106,25 +98,9 @@ def json_list(lines: Iterable[bytes]) -> bytes:
     return b"[\n" + b",\n".join(line.rstrip(b"\n") for line in lines) + b"\n]\n"
 
 
-def _utf8(value: Any, encoders: tuple[json.JSONEncoder, ...]) -> bytes:
-    readable, ascii_only = encoders
-    try:
-        return f"{readable.encode(value)}\n".encode()
-    except UnicodeEncodeError:
-        # Half a surrogate pair in a model's reply: JSON can express it as an escape, and it reads back the same.
-        return f"{ascii_only.encode(value)}\n".encode()
-
-
-def _replace(source: Path, target: Path) -> None:
-    for wait in (0.01, 0.05, 0.2, None):
-        try:
-            source.replace(target)
-            return
-        except PermissionError:
-            # Windows refuses while somebody reads the old file, which a live view does for a moment.
-            if os.name != "nt" or wait is None:
-                raise
-            time.sleep(wait)
+def _utf8(value: Any, encoder: json.JSONEncoder) -> bytes:
+    # Half a surrogate pair in a model's reply becomes the escape that JSON has for it, and reads back the same.
+    return f"{encoder.encode(value)}\n".encode(errors="backslashreplace")
 
 
 def _sync_folder(folder: Path) -> None:
@@ -159,6 +135,14 @@ def read_json(path: Path) -> Any:
         ) from error
     except (ValueError, RecursionError) as error:
         raise RunDirectoryError(f"{path}: this JSON cannot be read ({error}).") from error
+
+
+def read_object(path: Path) -> dict[str, Any]:
+    """The JSON object of a file. Raises `RunDirectoryError` naming the file."""
+    value = read_json(path)
+    if not isinstance(value, dict):
+        raise RunDirectoryError(f"{path}: this must be a JSON object. Restore the file, or start again with --fresh.")
+    return value
 
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.-]")

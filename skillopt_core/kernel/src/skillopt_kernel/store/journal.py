@@ -10,8 +10,9 @@ import json
 import logging
 import os
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from skillopt_kernel.errors import RunDirectoryError
 from skillopt_kernel.store.files import make_folder, open_private, writing
@@ -61,16 +62,32 @@ class Journal:
 
 def complete_size(path: Path) -> int:
     """Bytes up to and including the last newline, found from the end of the file."""
+    return path.stat().st_size - len(next(_pieces_from_end(path)))
+
+
+def last_lines(path: Path, count: int) -> list[dict[str, Any]]:
+    """The last `count` complete, undamaged lines in their order, without reading the whole of a long file."""
+    if not path.is_file():
+        return []
+    pieces = _pieces_from_end(path)
+    next(pieces)
+    rows = (row for piece in pieces if (row := parse_line(piece)) is not None)
+    return list(islice(rows, count))[::-1]
+
+
+def _pieces_from_end(path: Path) -> Iterator[bytes]:
+    """What lies between the newlines, from the end: first what is torn (or empty), then each line without its own."""
     with path.open("rb") as handle:
         end = handle.seek(0, os.SEEK_END)
+        rest = b""
         while end > 0:
-            start = max(0, end - _BLOCK)
-            handle.seek(start)
-            newline = handle.read(end - start).rfind(b"\n")
-            if newline >= 0:
-                return start + newline + 1
-            end = start
-    return 0
+            begin = max(0, end - _BLOCK)
+            handle.seek(begin)
+            # The first piece may be the end of a line that begins further up.
+            rest, *whole = (handle.read(end - begin) + rest).split(b"\n")
+            yield from reversed(whole)
+            end = begin
+        yield rest
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -95,34 +112,6 @@ def read_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
             else:
                 _log.warning("%s:%d: a damaged line was passed over", path, number)
             offset += len(line)
-
-
-def last_lines(path: Path, count: int) -> list[dict[str, Any]]:
-    """The last `count` complete, undamaged lines in their order, without reading the whole of a long file."""
-    try:
-        handle = path.open("rb")
-    except OSError:
-        return []
-    with handle:
-        return _last_lines(handle, count)
-
-
-def _last_lines(handle: BinaryIO, count: int) -> list[dict[str, Any]]:
-    start = handle.seek(0, os.SEEK_END)
-    block = _BLOCK
-    tail = b""
-    while True:
-        begin = max(0, start - block)
-        handle.seek(begin)
-        tail = handle.read(start - begin) + tail
-        start = begin
-        block *= 2
-        lines = tail.split(b"\n")
-        # The last piece is torn or empty; the first may be the end of a line that begins further up.
-        whole = lines[:-1] if start == 0 else lines[1:-1]
-        found = [value for line in whole[-2 * count - 8 :] if (value := parse_line(line)) is not None]
-        if len(found) >= count or start == 0:
-            return found[-count:] if count else []
 
 
 def parse_line(line: bytes) -> dict[str, Any] | None:

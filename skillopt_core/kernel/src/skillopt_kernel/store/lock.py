@@ -11,17 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from skillopt_kernel.errors import RunDirectoryError
-from skillopt_kernel.store.files import FILE_MODE, make_folder, read_json, write_json, writing
-from skillopt_kernel.store.outcomes import now
+from skillopt_kernel.store.files import FILE_MODE, make_folder, now, read_object, write_json, writing
 
 LOCK = "run.lock"
 HOLDER = "run.lock.json"
 
 _PATIENCE = 0.3
 """Seconds to wait for the lock: a viewer that looks whether it is held has it for a moment."""
-
-_WRITTEN_PLACES = ("", "*/", "*/*/", "steps/*/*/")
-"""Where files are replaced; not in the folders of single attempts, of which there may be very many."""
 
 
 class RunLock:
@@ -35,22 +31,20 @@ class RunLock:
         """Take the lock. Raises `RunDirectoryError` naming who holds it."""
         import socket
 
-        from filelock import FileLock, Timeout
+        from filelock import Timeout
 
         make_folder(self.folder)
-        lock = FileLock(self.folder / LOCK, timeout=_PATIENCE, mode=FILE_MODE, thread_local=False)
+        lock = _file_lock(self.folder, _PATIENCE)
         with writing(self.folder / LOCK):
             try:
                 lock.acquire()
             except Timeout:  # an OSError, too, but not one of writing
+                held = _record(self.folder)
                 raise RunDirectoryError(
-                    f"the run directory {self.folder} is in use by {_holder_text(self.folder)}. Wait until it has "
-                    f"ended, or choose another folder (--out, --fresh)."
+                    f"the run directory {self.folder} is in use by process {held.get('pid')} on {held.get('host')} "
+                    f"(since {held.get('since')}). Wait until it has ended, or choose another folder (--out, --fresh)."
                 ) from None
         self._lock = lock
-        for places in _WRITTEN_PLACES:  # left by a process that was killed between writing and renaming
-            for leftover in self.folder.glob(f"{places}.*.tmp"):
-                leftover.unlink(missing_ok=True)
         write_json(self.folder / HOLDER, {"pid": os.getpid(), "host": socket.gethostname(), "since": now()})
 
     def release(self) -> None:
@@ -69,30 +63,23 @@ class RunLock:
 
 def holder(folder: Path) -> dict[str, Any] | None:
     """Who holds a directory's lock (`pid`, `host`, `since`), or `None` when nobody does. Changes nothing."""
-    from filelock import FileLock, Timeout
-
     if not (folder / HOLDER).is_file() or not (folder / LOCK).is_file():
         return None
-    lock = FileLock(folder / LOCK, timeout=0, mode=FILE_MODE, thread_local=False)
     try:
-        with lock:
+        with _file_lock(folder, 0):
             return None  # its process was killed and left its record
-    except Timeout:
+    except OSError:  # held, or not ours to open: say what is written
         return _record(folder)
-    except OSError:
-        return _record(folder)  # not ours to open: say what is written
+
+
+def _file_lock(folder: Path, timeout: float) -> Any:
+    from filelock import FileLock
+
+    return FileLock(folder / LOCK, timeout=timeout, mode=FILE_MODE, thread_local=False)
 
 
 def _record(folder: Path) -> dict[str, Any]:
     try:
-        record = read_json(folder / HOLDER)
+        return read_object(folder / HOLDER)
     except RunDirectoryError:
-        return {}
-    return record if isinstance(record, dict) else {}
-
-
-def _holder_text(folder: Path) -> str:
-    record = _record(folder)
-    if not record:
-        return "another process"
-    return f"process {record.get('pid')} on {record.get('host')} (since {record.get('since')})"
+        return {}  # not written yet, or gone

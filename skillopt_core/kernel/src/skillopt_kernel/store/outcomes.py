@@ -15,22 +15,38 @@ import hashlib
 import logging
 import shutil
 import threading
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import attrs
 
 from skillopt_kernel.errors import RunDirectoryError, SkillOptError
-from skillopt_kernel.records import Ask, Attempt, Missing, Outcome
+from skillopt_kernel.records import Ask, Attempt, Outcome
 from skillopt_kernel.skill import skill_hash as hash_of_skill
-from skillopt_kernel.store import predictions
-from skillopt_kernel.store.fields import outcome_fields, outcome_from_fields
-from skillopt_kernel.store.files import json_line, safe_name
+from skillopt_kernel.store.fields import (
+    outcome_fields,
+    outcome_from_fields,
+    structure,
+    trajectory_fields,
+    trajectory_from_fields,
+)
+from skillopt_kernel.store.files import (
+    FOLDER_MODE,
+    json_line,
+    json_list,
+    now,
+    open_private,
+    read_json,
+    safe_name,
+    writing,
+)
 from skillopt_kernel.store.journal import Journal, parse_line, read_lines
 from skillopt_kernel.store.redaction import Redactor
 
 JOURNAL = "outcomes.jsonl"
+CONVERSATION = "conversation.json"
+FILES = "files.json"
+_PROMPTS = {"system": "target_system_prompt.txt", "user": "target_user_prompt.txt"}
 _log = logging.getLogger(__name__)
 
 
@@ -65,9 +81,8 @@ class OutcomeStore:
 
     def find(self, ask: Ask) -> Outcome | None:
         """The scored outcome without its trajectory, or `None` when it must be asked."""
-        key = _key(ask)
         with self._lock:
-            return self._scored(key)
+            return self._read(self._offsets.get(_key(ask)))
 
     def expected_seconds(self, ask: Ask) -> float:
         """How long the latest attempt of this task took, with whichever skill; 0.0 when there is none."""
@@ -81,33 +96,29 @@ class OutcomeStore:
         that one is returned. Raises `RunDirectoryError` when it cannot be written, and `SkillOptError` when an
         environment put something into it that no file can hold.
         """
-        task, skill_hash, sample, folder = ask.task, hash_of_skill(ask.skill), ask.sample, outcome.folder
-        content_hash = task.content_hash()
-        key = _digest(skill_hash, task.id, content_hash, sample)
+        task, skill_hash, content_hash = ask.task, hash_of_skill(ask.skill), ask.task.content_hash()
+        key = _digest(skill_hash, task.id, content_hash, ask.sample)
+        redact = self._redactor.redact_value
         outcome = attrs.evolve(
-            self._redacted(outcome), task_id=task.id, kind=task.kind, skill_hash=skill_hash, sample=sample
+            outcome,
+            task_id=task.id,
+            kind=task.kind,
+            skill_hash=skill_hash,
+            sample=ask.sample,
+            attempt=redact(outcome.attempt),
+            score=redact(outcome.score),
+            missing=redact(outcome.missing),
         )
         with self._lock:
-            earlier = self._scored(key)
+            earlier = self._read(self._offsets.get(key))
             if earlier is not None:
                 return earlier
-            place, written = self._place(key, outcome, folder)
-        try:
-            outcome = attrs.evolve(outcome, folder=place)
-            row = outcome_row(outcome, content_hash)
-            line, stored = _encoded(row, outcome)
-            if outcome.attempt is not None and not written:
-                predictions.write(self._root / place, outcome.attempt)
-            with self._lock:
-                earlier = self._scored(key)
-                if earlier is None:
-                    self._remember(key, row, self._journal.append(line))
-                    return stored
-        except Exception:
-            self._release(place, written)
-            raise
-        self._release(place, written)
-        return earlier
+            outcome = attrs.evolve(outcome, folder=self._place(outcome))
+            line, stored = _encoded(outcome, content_hash)
+            if outcome.attempt is not None:
+                _write_attempt(self._root / outcome.folder, outcome.attempt)
+            self._remember(key, outcome_fields(outcome), self._journal.append(line))
+            return stored
 
     def with_trajectory(self, outcome: Outcome) -> Outcome:
         """The outcome with the turns and files of its attempt, read from its folder.
@@ -116,15 +127,16 @@ class OutcomeStore:
         """
         if outcome.attempt is None or not outcome.folder:
             return outcome
-        attempt = predictions.read(self._root / outcome.folder, outcome.attempt)
+        attempt = _read_attempt(self._root / outcome.folder, outcome.attempt)
         return attrs.evolve(outcome, attempt=attempt or outcome.attempt)
 
     def unscored_attempt(self, ask: Ask) -> Attempt | None:
         """The whole attempt that was kept because its scoring failed, so that only scoring is asked again."""
-        key = _key(ask)
         with self._lock:
-            kept = self._kept(key)
-        return None if kept is None or kept.attempt is None else self._whole_attempt(kept)
+            kept = self._read(self._unscored.get(_key(ask)))
+        if kept is None or kept.attempt is None:
+            return None
+        return _read_attempt(self._root / kept.folder, kept.attempt)
 
     def sync(self) -> None:
         """Make what is committed survive a loss of power."""
@@ -142,30 +154,9 @@ class OutcomeStore:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _redacted(self, outcome: Outcome) -> Outcome:
-        if not self._redactor.active:
-            return outcome
-        redact, attempt, score, missing = self._redactor.redact, outcome.attempt, outcome.score, outcome.missing
-        return attrs.evolve(
-            outcome,
-            attempt=attempt and predictions.redacted(attempt, self._redactor),
-            score=score and attrs.evolve(score, feedback=redact(score.feedback)),
-            missing=missing and Missing(missing.reason, redact(missing.message)),
-        )
-
-    def _whole_attempt(self, outcome: Outcome) -> Attempt | None:
-        assert outcome.attempt is not None
-        return predictions.read(self._root / outcome.folder, outcome.attempt)
-
     # With the lock held (or, in `__init__`, alone) -----------------------------------------------------------
 
-    def _scored(self, key: bytes) -> Outcome | None:
-        return self._outcome(self._offsets.get(key))
-
-    def _kept(self, key: bytes) -> Outcome | None:
-        return self._outcome(self._unscored.get(key))
-
-    def _outcome(self, offset: int | None) -> Outcome | None:
+    def _read(self, offset: int | None) -> Outcome | None:
         if offset is None:
             return None
         self._reader.seek(offset)
@@ -180,8 +171,7 @@ class OutcomeStore:
 
     def _remember(self, key: bytes, row: dict[str, Any], offset: int) -> None:
         if "attempt" in row:
-            self._seconds[row["id"]] = row["attempt"]["seconds"]
-        if row["folder"]:
+            self._seconds[row["id"]] = row["attempt"].get("seconds", 0.0)
             self._folders.add(_folder_key(row["folder"]))
         if "hard" in row:
             self._offsets.setdefault(key, offset)
@@ -189,40 +179,19 @@ class OutcomeStore:
         elif "attempt" in row:
             self._unscored[key] = offset
 
-    def _place(self, key: bytes, outcome: Outcome, folder: str) -> tuple[str, bool]:
-        """Where the attempt belongs, reserved, and whether exactly this attempt lies there already."""
+    def _place(self, outcome: Outcome) -> str:
+        """The folder that an attempt gets. One that is committed is never written over.
+
+        Another sample or skill may have its attempt of this task beside it. Case is ignored, as some file systems do.
+        """
         if outcome.attempt is None:
-            return "", True
-        kept = self._kept(key)
-        if kept is not None and self._whole_attempt(kept) == outcome.attempt:
-            return kept.folder, True
-        # Another sample or skill may have its attempt of this task in the same folder; what is committed there
-        # is never written over. Case is ignored, as some file systems do.
-        place = name = f"{folder}/predictions/{safe_name(outcome.task_id)}"
+            return ""
+        place = name = f"{outcome.folder}/predictions/{safe_name(outcome.task_id)}"
         number = 1
         while _folder_key(place) in self._folders:
             number += 1
             place = f"{name}-{number}"
-        self._folders.add(_folder_key(place))
-        return place, False
-
-    def _release(self, place: str, written: bool) -> None:
-        """Give a reserved place back, and what was written there."""
-        if written:
-            return
-        shutil.rmtree(self._root / place, ignore_errors=True)
-        with self._lock:
-            self._folders.discard(_folder_key(place))
-
-
-def outcome_row(outcome: Outcome, content_hash: str) -> dict[str, Any]:
-    """The line of `outcomes.jsonl`."""
-    return {**outcome_fields(outcome), "content_hash": content_hash, "time": now()}
-
-
-def now() -> str:
-    """The time in UTC, ISO 8601 with milliseconds."""
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        return place
 
 
 def _folder_key(place: str) -> int:
@@ -238,13 +207,65 @@ def _digest(skill_hash: str, task_id: str, content_hash: str, sample: int) -> by
     return hashlib.blake2b(text.encode("utf-8", errors="surrogatepass"), digest_size=16).digest()
 
 
-def _encoded(row: dict[str, Any], outcome: Outcome) -> tuple[bytes, Outcome]:
+def _encoded(outcome: Outcome, content_hash: str) -> tuple[bytes, Outcome]:
     """The line, and the outcome as it will be read back, so that a live and a resumed run see the same."""
     try:
-        line = json_line(row)
+        line = json_line({**outcome_fields(outcome), "content_hash": content_hash, "time": now()})
         return line, outcome_from_fields(parse_line(line) or {})
     except (TypeError, ValueError, RecursionError) as error:
         raise SkillOptError(
             f"the outcome of task {outcome.task_id!r} cannot be stored: {error}. The environment must give texts for "
             f"`output` and `feedback`, finite numbers for named scores, and JSON values for `state`."
         ) from error
+
+
+# The folder of one attempt ---------------------------------------------------------------------------------
+
+
+def _write_attempt(folder: Path, attempt: Attempt) -> None:
+    """Write the turns, the prompts that the target saw and the files of an attempt into a folder of its own.
+
+    Written once and not renamed into place: nothing refers to the folder before the journal's line does. What lies
+    there has no line: it was left by a process that was killed. `files.json` says under which name each of the
+    attempt's files lies there.
+    """
+    contents = {CONVERSATION: json_list(json_line(turn) for turn in trajectory_fields(attempt.trajectory))}
+    for role, name in _PROMPTS.items():
+        first = next((turn for turn in attempt.trajectory if turn.role == role), None)
+        if first is not None:
+            contents[name] = first.content.encode("utf-8", errors="replace")
+    if attempt.files:
+        names = _stored_names(attempt)
+        contents |= {names[name]: data for name, data in attempt.files.items()}
+        contents[FILES] = json_line(names)
+    with writing(folder):
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(mode=FOLDER_MODE, parents=True)
+        for name, data in contents.items():
+            with open(folder / name, "xb", opener=open_private) as handle:
+                handle.write(data)
+
+
+def _stored_names(attempt: Attempt) -> dict[str, str]:
+    """Each file's name -> a name that is safe on every system and taken by nothing else."""
+    taken = {CONVERSATION, FILES, *_PROMPTS.values()}
+    names: dict[str, str] = {}
+    for number, name in enumerate(attempt.files):
+        stored = safe_name(name)
+        while stored.casefold() in taken:
+            stored = f"{number}-{stored}"
+        taken.add(stored.casefold())
+        names[name] = stored
+    return names
+
+
+def _read_attempt(folder: Path, attempt: Attempt) -> Attempt | None:
+    """`attempt` with its turns and files, or `None`, with a warning, when they were lost or damaged."""
+    try:
+        trajectory = trajectory_from_fields(read_json(folder / CONVERSATION))
+        names = structure(read_json(folder / FILES), dict[str, str]) if (folder / FILES).exists() else {}
+        files = {name: (folder / stored).read_bytes() for name, stored in names.items()}
+    except (RunDirectoryError, ValueError, OSError) as error:
+        _log.warning("the attempt in %s cannot be read back: %s", folder, error)
+        return None
+    return attrs.evolve(attempt, trajectory=trajectory, files=files)

@@ -12,9 +12,14 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import attrs
+
 MARKER = "[redacted]"
 SHORTEST_CREDENTIAL = 6
 """Shorter values are not replaced: they occur in ordinary text ("none", "test"), which would be destroyed."""
+
+_CLOSED = frozenset({"role", "ended", "reason"})
+"""Fields of records whose words come from a closed list: no credential is meant, even if it is such a word."""
 
 
 class Redactor:
@@ -29,18 +34,31 @@ class Redactor:
         longest_first = sorted(known, key=lambda credential: (-len(credential), credential))
         self._pattern = re.compile("|".join(map(re.escape, longest_first))) if known else None
 
-    @property
-    def active(self) -> bool:
-        """Whether there is anything to replace."""
-        return self._pattern is not None
-
     def redact(self, text: str) -> str:
         """The text with each credential replaced, the longest first."""
         return self._pattern.sub(MARKER, text) if self._pattern else text
 
     def redact_value(self, value: Any) -> Any:
-        """The same for every text in a JSON value, keys included."""
-        return map_texts(value, self.redact) if self._pattern else value
+        """The same for every text in a JSON value or a record, keys and files that are text included."""
+        return self._redacted(value) if self._pattern else value
+
+    def _redacted(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return self.redact(value)
+        if isinstance(value, Mapping):
+            return {self._redacted(key): self._redacted(item) for key, item in value.items()}
+        if isinstance(value, list | tuple):
+            items = [self._redacted(item) for item in value]
+            return items if isinstance(value, list) else tuple(items)
+        if isinstance(value, bytes):
+            try:
+                return self.redact(value.decode("utf-8")).encode("utf-8")
+            except UnicodeDecodeError:
+                return value  # binary: another length would break its format
+        if attrs.has(type(value)):
+            names = {field.name for field in attrs.fields(type(value))} - _CLOSED
+            return attrs.evolve(value, **{name: self._redacted(getattr(value, name)) for name in names})
+        return value
 
     def diagnostics(self, text: str) -> str:
         """For logs, error texts and events: credentials, and what looks like one."""
@@ -56,17 +74,6 @@ class Redactor:
             return redacted
         start = redacted.rfind(MARKER, max(0, length - len(MARKER) + 1), length + len(MARKER) - 1)
         return redacted[: start if 0 <= start < length else length]
-
-
-def map_texts(value: Any, change: Any) -> Any:
-    """A JSON value with `change` applied to every text in it, keys included."""
-    if isinstance(value, str):
-        return change(value)
-    if isinstance(value, Mapping):
-        return {map_texts(key, change): map_texts(item, change) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [map_texts(item, change) for item in value]
-    return value
 
 
 _NAMED_SECRET = re.compile(

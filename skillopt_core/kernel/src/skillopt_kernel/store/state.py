@@ -11,15 +11,20 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 import attrs
-from attrs import frozen
+from attrs import field, frozen
 
 from skillopt_kernel.errors import RunDirectoryError
-from skillopt_kernel.store.fields import take
+from skillopt_kernel.store.fields import structure
 from skillopt_kernel.store.files import json_line, json_list, read_json, write_bytes, write_json
 
 STATE = "runtime_state.json"
 HISTORY = "history.json"
-_SCORE = (int, float, type(None))
+
+
+def _inside(_: object, attribute: attrs.Attribute[str], path: str) -> None:
+    parts = PurePosixPath(path)
+    if parts.is_absolute() or ".." in parts.parts:
+        raise ValueError(f"{attribute.name}: the path {path!r} must lie inside the run directory")
 
 
 @frozen(kw_only=True)
@@ -31,19 +36,18 @@ class RunState:
     """
 
     last_completed_step: int
-    current_skill_path: str
+    current_skill_path: str = field(validator=_inside)
     current_score: float | None
     current_origin: str
-    best_skill_path: str
+    best_skill_path: str = field(validator=_inside)
     best_score: float | None
     best_step: int
     best_origin: str
-    extra: Mapping[str, Any] = attrs.field(factory=dict)
+    extra: Mapping[str, Any] = field(factory=dict)
 
     def save(self, root: Path) -> None:
         """The commit: whatever the state speaks of must be on disk before."""
-        fields = {field.name: getattr(self, field.name) for field in attrs.fields(RunState)}
-        write_json(root / STATE, {**fields, "extra": dict(self.extra)})
+        write_json(root / STATE, attrs.asdict(self))
 
     @classmethod
     def load(cls, root: Path) -> RunState | None:
@@ -51,32 +55,12 @@ class RunState:
         path = root / STATE
         if not path.exists():
             return None
-        row = read_json(path)
         try:
-            if not isinstance(row, dict):
-                raise ValueError("it must be a JSON object")
-            return cls(
-                last_completed_step=take(row, "last_completed_step", int),
-                current_skill_path=_inside(take(row, "current_skill_path", str)),
-                current_score=take(row, "current_score", _SCORE),
-                current_origin=take(row, "current_origin", str),
-                best_skill_path=_inside(take(row, "best_skill_path", str)),
-                best_score=take(row, "best_score", _SCORE),
-                best_step=take(row, "best_step", int),
-                best_origin=take(row, "best_origin", str),
-                extra=take(row, "extra", dict, {}),
-            )
+            return structure(read_json(path), cls)
         except ValueError as error:
             raise RunDirectoryError(
                 f"{path}: the saved state cannot be used: {error}. Restore the file, or start again with --fresh."
             ) from error
-
-
-def _inside(path: str) -> str:
-    parts = PurePosixPath(path)
-    if parts.is_absolute() or ".." in parts.parts:
-        raise ValueError(f"the path {path!r} must lie inside the run directory")
-    return path
 
 
 class History:
@@ -103,9 +87,8 @@ class History:
         Raises `RunDirectoryError` when a committed step's record is not there.
         """
         rows = self.load()
-        kept = [row for row in rows if isinstance(row.get("step"), int) and row["step"] <= last_step]
-        steps = [row["step"] for row in kept]
-        if steps != list(range(1, last_step + 1)):
+        kept = rows[:last_step]
+        if [row.get("step") for row in kept] != list(range(1, last_step + 1)):
             raise RunDirectoryError(
                 f"{self.path}: the saved state stands at step {last_step}, but the records here are not steps 1 to "
                 f"{last_step}. Restore the file, or start again with --fresh."
