@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
 
 from skillopt_kernel.models.requests import ChatReply, ChatRequest, Message
 from skillopt_kernel.records import Usage
@@ -58,7 +57,7 @@ def ask(text: str = "hello", *, stage: str = "rollout", deadline: float | None =
     return ChatRequest((Message("user", text),), stage=stage, deadline=deadline)
 
 
-def in_threads(count: int, work: object, *arguments: Sequence[object]) -> list[object]:
+def in_threads(count: int, work: object) -> list[object]:
     """`work()` in `count` threads at once; the results, or the exceptions, in order."""
     from concurrent.futures import ThreadPoolExecutor
 
