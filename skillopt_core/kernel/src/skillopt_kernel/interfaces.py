@@ -95,8 +95,9 @@ class Environment(Protocol):
     isolation  "thread": one instance serves all threads at once and must bear it; "process": one a worker
 
     Optional methods, found by name: `evidence(task, attempt) -> Mapping[str, str]` (named sections for
-    analysts, training tasks only), `prompts() -> Mapping[str, str]` (analyst prompts of its own), and
-    `describe(task) -> str` (one line for reports).
+    analysts, training tasks only), `prompts() -> Mapping[str, str]` (analyst prompts of its own),
+    `describe(task) -> str` (one line for reports), `initial_skill() -> str` (where training starts when the
+    configuration names no skill) and `save_splits(folder)` (write what a split by ratio gave into the run).
     """
 
     targets: frozenset[str]

@@ -7,6 +7,7 @@ as the MRQA 2019 shared task does.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from skillopt_kernel.models.requests import Message
@@ -43,12 +44,16 @@ class SearchQAEnvironment:
         if context.driver is None:
             raise ValueError("the searchqa environment needs a context that makes its scorer (context.driver)")
         self._settings = settings
-        self._common, self._folder = context.common, context.folder
+        self._common = context.common
         self._scorer: Scorer = context.driver("scorer", "token_f1")
 
     def splits(self) -> Splits:
         """The splits of the configured folder or file. Raises `DataError`."""
-        return load_splits(self._common, task_of, name="searchqa", folder=self._folder, cure=HOW_TO_MAKE_DATA)
+        return load_splits(self._common, task_of, name="searchqa", cure=HOW_TO_MAKE_DATA)
+
+    def save_splits(self, folder: Path) -> None:
+        """Write what a split by ratio gave below `folder`, so that it can be used again as `split_dir`."""
+        load_splits(self._common, task_of, name="searchqa", folder=folder)
 
     def attempt(self, task: Task, skill: str, target: Target) -> Attempt:
         """Ask the target, then up to `max_turns - 1` times to check its answer, until such a reply has tags."""

@@ -73,6 +73,8 @@ def train(
     stop = stop or threading.Event()
     with open_run(prepared, directory, stop) as run:
         directory.begin(prepared.config.as_dict(), prepared.fingerprint())
+        if hasattr(prepared.environment, "save_splits"):
+            prepared.environment.save_splits(directory.root)
         watch = threading.Thread(target=_stop_pool, args=(run, stop), daemon=True)
         watch.start()
         try:

@@ -53,6 +53,7 @@ class Prepared:
     scheduler: Any
     gate: Any
     prompts: Mapping[str, Prompt]
+    models: Models
     logger: logging.Logger
 
     def fingerprint(self) -> dict[str, Any]:
@@ -88,6 +89,9 @@ def prepare(config: Config, plugins: Sequence[tuple[str, Any]] = (), *, skill: s
     check_splits(splits)
     splits = first_tasks(splits, config)
     check_train_size(config.train.train_size, len(splits.train))
+    models = open_models(config, logger)
+    models.check_capabilities("target", environment.targets)
+    models.check_capabilities("optimizer")
     mode = _driver(config, "update", context)
     return Prepared(
         config=config,
@@ -99,6 +103,7 @@ def prepare(config: Config, plugins: Sequence[tuple[str, Any]] = (), *, skill: s
         scheduler=_driver(config, "scheduler", context),
         gate=_driver(config, "gate", context),
         prompts=resolve_prompts(config.prompts, environment, mode),
+        models=models,
         logger=logger,
     )
 
@@ -159,9 +164,11 @@ def _driver(config: Config, kind: str, context: DriverContext) -> Any:
 
 
 def place_of(config: Config, key: str) -> str:
-    """A key with its file and line, as messages begin."""
-    origin = config.origins.get(key)
-    return f"{origin}: {key}" if origin else key
+    """A key with its file and line, or those of the nearest key above it, as messages begin."""
+    above = key
+    while above and above not in config.origins:
+        above = above.rpartition(".")[0]
+    return f"{config.origins[above]}: {key}" if above else key
 
 
 def _folder_of(config: Config) -> Path:
@@ -182,9 +189,9 @@ def open_run(prepared: Prepared, directory: RunDirectory, stop: threading.Event)
         outcomes = closing.enter_context(OutcomeStore(directory.root, redactor))
         events = EventLog(directory.root, directory.root.name, prepared.assembled.calls.observe, redactor)
         closing.callback(events.close)
-        models = open_models(prepared, redactor, events, abort)
+        models = prepared.models
+        models.attach(lambda data: events.emit("model_called", **data), abort)
         closing.callback(models.close)
-        check_roles(prepared, models)
         state = LoopState.at_start(prepared.skill)
         models.ledger.restore(restore(directory, state))
         directory.save_skill(0, prepared.skill)
@@ -230,28 +237,20 @@ def open_run(prepared: Prepared, directory: RunDirectory, stop: threading.Event)
             run.pool.drain()
 
 
-def open_models(prepared: Prepared, redactor: Redactor, events: EventLog, abort: threading.Event) -> Models:
-    config = prepared.config
+def open_models(config: Config, logger: logging.Logger) -> Models:
+    """The backends of the run, made but not asked: what is wrong with their settings shows before anything else."""
 
     def context(role: str, choice: Any) -> DriverContext:
-        return DriverContext(logger=prepared.logger, seed=config.train.seed, role=role, model=choice.model)
+        return DriverContext(logger=logger, seed=config.train.seed, role=role, model=choice.model)
 
     return Models(
         config.backends,
         make_driver,
         context=context,
         limit=max(config.env.workers, config.gradient.analyst_workers),
-        redactor=redactor,
-        emit=lambda data: events.emit("model_called", **data),
-        cancelled=abort,
+        redactor=Redactor(config.credentials),
         effort=config.model.reasoning_effort or None,
     )
-
-
-def check_roles(prepared: Prepared, models: Models) -> None:
-    """Refuse a backend that cannot play its role before the first task."""
-    models.check_capabilities("target", prepared.environment.targets)
-    models.check_capabilities("optimizer")
 
 
 def make_executor(prepared: Prepared) -> Any:

@@ -56,6 +56,10 @@ class Models:
         self._lock = threading.RLock()
         self._closed = False
 
+    def attach(self, emit: Emit, cancelled: threading.Event) -> None:
+        """Before the first call: where events go, and what ends waits. Making a backend needs neither."""
+        self._emit, self._cancelled = emit, cancelled
+
     def backend(self, role: str) -> Backend:
         """The backend of a role, made at the first request. Raises `ConfigError` when the role has none."""
         with self._lock:
