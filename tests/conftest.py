@@ -41,7 +41,7 @@ class Distribution:
         return [*project.get("dependencies", []), *extras]
 
     @property
-    def test_requirements(self) -> list[str]:
+    def requirements_of_tests(self) -> list[str]:
         return self.metadata.get("dependency-groups", {}).get("test", [])
 
     @property

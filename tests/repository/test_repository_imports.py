@@ -127,7 +127,7 @@ def test_what_is_declared_is_used(distribution):
 
 
 def test_tests_declare_what_they_import(distribution):
-    lines = [*distribution.requirements, *distribution.test_requirements, distribution.name]
+    lines = [*distribution.requirements, *distribution.requirements_of_tests, distribution.name]
     declared = {normal(line) for line in lines} | {"skillopt-kernel"}
     helpers = {path.stem for path in distribution.tests}
     missing = []
@@ -178,7 +178,7 @@ def test_the_lock_covers_every_dependency(distributions, root):
     groups = tomllib.loads((root / "pyproject.toml").read_text())["dependency-groups"]
     wanted = {normal(line) for lines in groups.values() for line in lines}
     for distribution in distributions:
-        wanted |= {normal(line) for line in (*distribution.requirements, *distribution.test_requirements)}
+        wanted |= {normal(line) for line in (*distribution.requirements, *distribution.requirements_of_tests)}
     third_party = {name for name in wanted if not name.startswith("skillopt-")}
     assert third_party <= locked, "run `tools/lock --keep`"
 

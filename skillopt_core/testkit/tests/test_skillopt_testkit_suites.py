@@ -149,6 +149,7 @@ def tasks_of(environment):
 def test_the_environment_suite_passes_a_sound_environment():
     suite, driver = SmallSuite(), SmallEnvironment()
     tasks = tasks_of(driver)
+    assert len(tasks) == 6
     suite.test_splits_are_sound(driver.splits())
     suite.test_a_right_reply_scores_one(driver, tasks)
     suite.test_a_wrong_reply_says_why(driver, tasks)
