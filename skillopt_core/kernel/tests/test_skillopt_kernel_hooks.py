@@ -13,7 +13,7 @@ import pytest
 from attrs import evolve
 from skillopt_kernel import hookspecs
 from skillopt_kernel.config.schema import HooksSettings
-from skillopt_kernel.errors import HookError, RefuseRun
+from skillopt_kernel.errors import ConfigError, HookError, RefuseRun
 from skillopt_kernel.hookspecs import hookimpl
 from skillopt_kernel.plugins.assembly import assemble
 from skillopt_kernel.plugins.registry import HOOKS
@@ -55,6 +55,13 @@ def test_hook_configure():
 
     with pytest.raises(RefuseRun, match=r"^this machine"):
         calls_of(skillopt_configure=refuse).configure(RUN)
+
+
+def test_overrides_of_the_hooks_come_too_late_and_are_refused():
+    with pytest.raises(
+        ConfigError, match=r"the plugin 'default' sets hooks\.strict in skillopt_configure, .* too late"
+    ):
+        calls_of(skillopt_configure=lambda: {"train.batch_size": 4, "hooks.strict": True}).configure(RUN)
 
 
 def test_hook_rollout():
@@ -227,8 +234,8 @@ def test_every_hook_is_documented(hook):
 def test_a_wrong_result_names_the_plugin_and_what_was_expected():
     wrong = {
         "skillopt_aggregate": ([], "list where a Update is expected"),
-        "skillopt_rollout": (OUTCOME, "Outcome where a tuple of Outcome is expected"),
-        "skillopt_reflect": ([None], "tuple with a NoneType in it"),
+        "skillopt_rollout": (OUTCOME, "Outcome where a Sequence is expected"),
+        "skillopt_reflect": ([None], "NoneType where a Proposal is expected"),
         "skillopt_meta_skill": (3, "int where a str is expected"),
         "skillopt_edit_budget": (False, "bool where a EditBudget is expected"),
     }

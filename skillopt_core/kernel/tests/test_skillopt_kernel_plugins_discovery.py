@@ -6,6 +6,7 @@ import logging
 import sys
 
 import pytest
+from skillopt_kernel.errors import DataError
 from skillopt_kernel.interfaces import DriverContext
 from skillopt_kernel.plugins.discovery import (
     find,
@@ -16,6 +17,7 @@ from skillopt_kernel.plugins.discovery import (
     settings_class,
 )
 from skillopt_kernel.plugins.errors import (
+    DriverFailed,
     ObjectNotFound,
     PluginApiMismatch,
     PluginBroken,
@@ -39,7 +41,9 @@ class Settings:
 class Gate:
     def __init__(self, settings, context):
         self.name, self.settings, self.context = "acme", settings, context
-    def judge(self, trial): ...
+    def judge(self, trial):
+        from skillopt_kernel.errors import DataError
+        raise ValueError("odd trial") if trial == "odd" else DataError("a sentence")
     def score(self, hard, soft, skill): return hard
 
 def make(settings, context):
@@ -177,8 +181,8 @@ def test_a_manifest_must_say_what_its_entry_point_says(gate):
 @pytest.mark.parametrize("factory", ["", "acme_parts.make", "acme_parts:", ":make", "a b:c", "acme-parts:make"])
 def test_an_import_string_must_have_its_form(gate, factory):
     gate(factory=factory)
-    with pytest.raises(PluginBroken, match="is not an import string"):
-        load_manifest("gate", "acme")
+    with pytest.raises(PluginBroken, match=r"is not an object path|invalid format"):
+        make_driver("gate", "acme", None, CONTEXT)
 
 
 def test_a_driver_is_made_with_its_settings_or_its_defaults(gate):
@@ -210,6 +214,17 @@ def test_a_driver_that_cannot_be_made_stops_with_that_error(gate, facts, cause):
     assert str(caught.value).startswith("a.yaml:1:1: evaluation.gate_metric: ")
 
 
+def test_what_a_driver_raises_names_it_but_its_own_sentences_pass(gate):
+    gate()
+    driver = make_driver("gate", "acme", None, CONTEXT)
+    with pytest.raises(DriverFailed, match=r"the gate 'acme' of acme-gate 1\.2 failed in judge: ValueError: odd trial"):
+        driver.judge("odd")
+    with pytest.raises(DataError, match=r"^a sentence$"):
+        driver.judge("sentence")
+    assert driver.score(0.5, 0, "") == 0.5
+    assert not hasattr(driver, "absent")
+
+
 def test_a_factorys_own_sentence_passes_unchanged(gate):
     gate(factory="acme_parts:refuses")
     with pytest.raises(Exception, match=r"^the data is missing; make it$"):
@@ -221,9 +236,9 @@ def test_a_factorys_own_sentence_passes_unchanged(gate):
     [
         ("json", "is not an object path"),
         ("json:", "is not an object path"),
-        ("no_such_module_of_acme:x", "there is no module 'no_such_module_of_acme'"),
-        ("json.no_such:x", "there is no module 'json.no_such'"),
-        ("json:no_such", "cannot be found"),
+        ("no_such_module_of_acme:x", "No module named 'no_such_module_of_acme'"),
+        ("json.no_such:x", "No module named 'json.no_such'"),
+        ("json:no_such", "has no attribute 'no_such'"),
     ],
 )
 def test_an_object_path_that_leads_nowhere(path, message):

@@ -7,12 +7,13 @@ calls, so that a plugin installed or edited meanwhile is seen; a scan costs a fe
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from skillopt_kernel.errors import ModelError, SkillOptError
 from skillopt_kernel.plugins.errors import (
+    PASSED_ON,
+    DriverFailed,
     ObjectNotFound,
     PluginApiMismatch,
     PluginBroken,
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
     from skillopt_kernel.interfaces import DriverContext
-
-_OBJECT_PATH = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
 
 METHODS: dict[str, tuple[str, ...]] = {
     "backend": ("open_chat", "open_agent", "endpoint", "check"),
@@ -55,16 +54,11 @@ class Installed(NamedTuple):
         """The distribution and its version: "skillopt-gate-hard 0.1.0"."""
         return f"{self.distribution} {self.version}"
 
+    @property
+    def entry(self) -> EntryPoint:
+        from importlib.metadata import EntryPoint
 
-def _scan(kind: str) -> list[tuple[Installed, EntryPoint]]:
-    from importlib.metadata import entry_points
-
-    found = []
-    for entry in entry_points(group=KINDS[kind]):
-        distribution = entry.dist.name if entry.dist else "an unknown distribution"
-        version = entry.dist.version if entry.dist else "?"
-        found.append((Installed(kind, entry.name, entry.value, distribution, version), entry))
-    return sorted(found, key=lambda pair: pair[0])
+        return EntryPoint(self.name, self.value, KINDS[self.kind])
 
 
 def installed(kind: str | None = None) -> tuple[Installed, ...]:
@@ -72,24 +66,33 @@ def installed(kind: str | None = None) -> tuple[Installed, ...]:
 
     Reads metadata and imports no plugin. Raises `KeyError` for a kind that is none of `KINDS`.
     """
-    kinds = KINDS if kind is None else (kind,)
-    return tuple(plugin for each in kinds for plugin, _ in _scan(each))
+    from importlib.metadata import entry_points
+
+    found = []
+    for each in KINDS if kind is None else (kind,):
+        plugins = [
+            Installed(each, entry.name, entry.value, entry.dist.name, entry.dist.version)
+            for entry in entry_points(group=KINDS[each])
+            if entry.dist is not None
+        ]
+        found += sorted(plugins, key=lambda plugin: (plugin.name, plugin.distribution))
+    return tuple(found)
 
 
 def find(kind: str, name: str, where: str = "") -> Installed:
     """The one installed plugin of that name. Raises `PluginNotFound` or `PluginConflict`."""
-    return _find(_scan(kind), kind, name, where)[0]
-
-
-def _find(
-    scan: Sequence[tuple[Installed, EntryPoint]], kind: str, name: str, where: str
-) -> tuple[Installed, EntryPoint]:
-    matches = [pair for pair in scan if pair[0].name == name]
+    found = installed(kind)
+    matches = [plugin for plugin in found if plugin.name == name]
     if not matches:
-        raise PluginNotFound(kind, name, [plugin.name for plugin, _ in scan], where)
+        raise PluginNotFound(kind, name, [plugin.name for plugin in found], where)
     if len(matches) > 1:
-        raise PluginConflict(kind, name, [plugin.owner for plugin, _ in matches], where)
+        raise PluginConflict(kind, name, [plugin.owner for plugin in matches], where)
     return matches[0]
+
+
+def owner_of(kind: str, name: str) -> str:
+    """The distribution and version of an installed plugin, empty when it is not installed."""
+    return next((plugin.owner for plugin in installed(kind) if plugin.name == name), "")
 
 
 def load_manifest(kind: str, name: str, where: str = "") -> Manifest:
@@ -97,100 +100,62 @@ def load_manifest(kind: str, name: str, where: str = "") -> Manifest:
 
     Raises `PluginNotFound`, `PluginConflict`, `PluginBroken` or `PluginApiMismatch`.
     """
-    plugin, entry = _find(_scan(kind), kind, name, where)
+    plugin = find(kind, name, where)
     from skillopt_kernel.plugins.selection import select
 
-    try:
-        manifest = select(KINDS[kind], entry)
-    except (Exception, SystemExit) as error:
-        raise PluginBroken(kind, name, plugin.owner, error, where) from error
-    return check_manifest(manifest, plugin, where)
+    return read_manifest(plugin, where, select)
 
 
-def read_manifest(plugin: Installed, where: str = "") -> Manifest:
-    """The manifest of a plugin that a listing found. Raises `PluginBroken` or `PluginApiMismatch`."""
-    try:
-        manifest = load_object(plugin.value)
-    except ObjectNotFound as error:
-        raise PluginBroken(plugin.kind, plugin.name, plugin.owner, _import_failure(error), where) from error
-    return check_manifest(manifest, plugin, where)
+def read_manifest(
+    plugin: Installed, where: str = "", load: Callable[[EntryPoint], Any] = lambda entry: entry.load()
+) -> Manifest:
+    """The manifest of a plugin that a listing found, if this kernel can use it and it is what its entry says.
 
-
-def check_manifest(manifest: object, plugin: Installed, where: str = "") -> Manifest:
-    """What an entry point named, if it is a manifest this kernel can use and that names itself as its entry does."""
+    Raises `PluginBroken` or `PluginApiMismatch`.
+    """
     kind, name, owner = plugin.kind, plugin.name, plugin.owner
+    try:
+        manifest = load(plugin.entry)
+    except (Exception, SystemExit) as error:
+        raise PluginBroken(kind, name, owner, error, where) from error
     if not isinstance(manifest, Manifest):
         problem = f"{plugin.value} is a {type(manifest).__name__}, not a skillopt_kernel.plugins.manifest.Manifest"
         raise PluginBroken(kind, name, owner, problem, where)
     if type(manifest.api) is not int or manifest.api not in ACCEPTED_APIS:
-        from skillopt_kernel.version import version_of
-
-        raise PluginApiMismatch(kind, name, owner, manifest.api, version_of("skillopt-kernel"), where)
-    problem = ""
+        raise PluginApiMismatch(kind, name, owner, manifest.api, where)
     if (manifest.kind, manifest.name) != (kind, name):
         problem = (
             f"its manifest {plugin.value} says {manifest.kind!r} {manifest.name!r}, but its entry point is "
             f"{name!r} in the group {KINDS[kind]!r}"
         )
-    for field in ("factory", "settings"):
-        value = getattr(manifest, field)
-        if (value or field == "factory") and not is_object_path(value):
-            problem = f"its manifest's {field} {value!r} is not an import string like 'package.module:name'"
-    if problem:
         raise PluginBroken(kind, name, owner, problem, where)
     return manifest
 
 
-def is_object_path(text: object) -> bool:
-    """Whether `text` has the form `package.module:attribute`."""
-    return isinstance(text, str) and _OBJECT_PATH.fullmatch(text) is not None
+def _resolve(path: str) -> Any:
+    from pkgutil import resolve_name
+
+    if not path.partition(":")[2]:
+        raise ValueError(f"{path!r} is not an object path like 'package.module:name'")
+    return resolve_name(path)
 
 
 def load_object(path: str, where: str = "") -> Any:
-    """The object that `package.module:attribute` names.
-
-    Raises `ObjectNotFound` when the text has another form, when the module is missing or its import raises,
-    and when it has no such attribute.
-    """
-    from importlib import import_module
-
-    start = f"{where}: " if where else ""
-    if not is_object_path(path):
-        raise ObjectNotFound(f"{start}{path!r} is not an object path like 'package.module:name'.")
-    module_name, _, attributes = path.partition(":")
+    """The object that `package.module:attribute` names. Raises `ObjectNotFound`, whatever its import raises."""
     try:
-        found: Any = import_module(module_name)
+        return _resolve(path)
     except (Exception, SystemExit) as error:
-        missing = isinstance(error, ModuleNotFoundError) and error.name is not None
-        if missing and f"{module_name}.".startswith(f"{error.name}."):  # type: ignore[union-attr]
-            raise ObjectNotFound(f"{start}there is no module {module_name!r} to import {path!r} from.") from error
-        raise ObjectNotFound(
-            f"{start}the module of {path!r} cannot be imported: {type(error).__name__}: {error}."
-        ) from error
-    for attribute in attributes.split("."):
-        try:
-            found = getattr(found, attribute)
-        except AttributeError as error:
-            raise ObjectNotFound(f"{start}{path!r} cannot be found: {error}.") from error
-    return found
-
-
-def owner_of(kind: str, name: str) -> str:
-    """ "distribution version" of an installed plugin, empty when it is not installed."""
-    return next((plugin.owner for plugin in installed(kind) if plugin.name == name), "")
+        start = f"{where}: " if where else ""
+        raise ObjectNotFound(f"{start}{path!r} cannot be imported: {type(error).__name__}: {error}.") from error
 
 
 def load_part(manifest: Manifest, path: str, where: str = "") -> Any:
     """What an import string of the manifest names. Raises `PluginBroken`."""
     try:
-        return load_object(path)
-    except ObjectNotFound as error:
+        return _resolve(path)
+    except (Exception, SystemExit) as error:
         owner = owner_of(manifest.kind, manifest.name)
-        raise PluginBroken(manifest.kind, manifest.name, owner, _import_failure(error), where) from error
-
-
-def _import_failure(error: ObjectNotFound) -> BaseException | str:
-    return error.__cause__ if isinstance(error.__cause__, ModuleNotFoundError) else str(error).rstrip(".")
+        raise PluginBroken(manifest.kind, manifest.name, owner, error, where) from error
 
 
 def settings_class(manifest: Manifest, where: str = "") -> type[Any] | None:
@@ -227,7 +192,7 @@ def make_driver(kind: str, name: str, settings: Any, context: DriverContext, whe
         context = attrs.evolve(context, driver=another)
     try:
         driver = factory(settings, context)
-    except (SkillOptError, ModelError):
+    except PASSED_ON:
         raise
     except Exception as error:
         raise PluginBroken(kind, name, owner_of(kind, name), error, where) from error
@@ -235,4 +200,29 @@ def make_driver(kind: str, name: str, settings: Any, context: DriverContext, whe
     if absent:
         problem = f"what its factory made, a {type(driver).__name__}, has no method {', '.join(absent)}"
         raise PluginBroken(kind, name, owner_of(kind, name), problem, where)
-    return driver
+    return GuardedDriver(driver, kind, name) if kind in ("gate", "scheduler", "update") else driver
+
+
+class GuardedDriver:
+    """A driver that default stages ask: what it raises ends the run under its name, not as a defect of ours."""
+
+    def __init__(self, driver: Any, kind: str, name: str) -> None:
+        self._driver, self._kind, self._name = driver, kind, name
+
+    def __getattr__(self, attribute: str) -> Any:
+        found = getattr(self._driver, attribute)
+        # `read_item` says by its `ValueError` what is wrong with an item.
+        if attribute not in METHODS[self._kind] or attribute == "read_item":
+            return found
+
+        @functools.wraps(found)
+        def guarded(*args: Any, **kwargs: Any) -> Any:
+            try:
+                return found(*args, **kwargs)
+            except PASSED_ON:
+                raise
+            except Exception as error:
+                owner = owner_of(self._kind, self._name)
+                raise DriverFailed(self._kind, self._name, owner, attribute, error) from error
+
+        return guarded

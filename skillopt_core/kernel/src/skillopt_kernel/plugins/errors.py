@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from skillopt_kernel.errors import SkillOptError
+from skillopt_kernel.errors import Cancelled, ModelError, SkillOptError
 from skillopt_kernel.plugins.known import distribution_of, known_names
 from skillopt_kernel.plugins.manifest import ACCEPTED_APIS, PLUGIN_API
 
-KIND_WORDS: dict[str, str] = {
-    "env": "environment",
-    "update": "update mode",
-    "source": "transcript source",
-    "hook": "hook plugin",
-}
+KIND_WORDS = {"env": "environment", "update": "update mode", "source": "transcript source", "hook": "hook plugin"}
 """Kinds whose full name is another word; the others are called as they are spelt."""
 
-
-def kind_word(kind: str) -> str:
-    """The kind as a sentence says it: "environment" for `env`."""
-    return KIND_WORDS.get(kind, kind)
+PASSED_ON = (SkillOptError, ModelError, Cancelled)
+"""What a plugin may raise on purpose: sentences, a backend's errors, and the run's own stop."""
 
 
 def nearest(name: str, candidates: Iterable[str]) -> str | None:
@@ -31,11 +24,21 @@ def nearest(name: str, candidates: Iterable[str]) -> str | None:
     return by_lower[found[0]] if found else None
 
 
-class PluginError(SkillOptError):
-    """The base of everything that can be wrong with a plugin. `kind` and `name` say which one."""
+def did_you_mean(name: str, candidates: Iterable[str]) -> str:
+    """The question after the nearest candidate with a space before it, or an empty text."""
+    guess = nearest(name, candidates)
+    return f" Did you mean {guess!r}?" if guess else ""
 
-    def __init__(self, kind: str, name: str, sentence: str, where: str = "") -> None:
-        self.kind, self.name = kind, name
+
+def kind_word(kind: str) -> str:
+    """The kind as a sentence says it: "environment" for `env`."""
+    return KIND_WORDS.get(kind, kind)
+
+
+class PluginError(SkillOptError):
+    """The base of everything that can be wrong with a plugin; `where` (file, line, key) begins the sentence."""
+
+    def __init__(self, sentence: str, where: str = "") -> None:
         super().__init__(f"{where}: {sentence}" if where else sentence)
 
 
@@ -43,61 +46,55 @@ class PluginNotFound(PluginError):
     """Nothing installed provides the name."""
 
     def __init__(self, kind: str, name: str, installed: Iterable[str], where: str = "") -> None:
-        names = sorted(set(installed))
-        parts = [f"there is no {kind_word(kind)} named {name!r}."]
-        distribution = distribution_of(kind, name)
-        if distribution is not None:
-            parts.append(f"Install it with: pip install {distribution}.")
-        else:
-            guess = nearest(name, [*names, *known_names(kind)])
-            if guess is not None:
-                cure = "" if guess in names else f" (pip install {distribution_of(kind, guess)})"
-                parts.append(f"Did you mean {guess!r}{cure}?")
-        parts.append(f"Installed: {', '.join(names)}." if names else f"No {kind_word(kind)} is installed.")
-        super().__init__(kind, name, " ".join(parts), where)
+        names, distribution = sorted(set(installed)), distribution_of(kind, name)
+        guess = nearest(name, [*names, *known_names(kind)])
+        cure = did_you_mean(name, names)
+        if distribution:
+            cure = f" Install it with: pip install {distribution}."
+        elif guess and guess not in names:
+            cure = f" Did you mean {guess!r} (pip install {distribution_of(kind, guess)})?"
+        there = f"Installed: {', '.join(names)}." if names else f"No {kind_word(kind)} is installed."
+        super().__init__(f"there is no {kind_word(kind)} named {name!r}.{cure} {there}", where)
 
 
 class PluginBroken(PluginError):
     """A plugin is installed but cannot be used: its import raises, or it is not what it says it is."""
 
     def __init__(self, kind: str, name: str, owner: str, cause: BaseException | str, where: str = "") -> None:
-        self.owner, self.cause = owner, cause
         reason = cause if isinstance(cause, str) else f"{type(cause).__name__}: {cause}"
-        cure = f"correct {owner or 'the plugin'}"
-        if isinstance(cause, ModuleNotFoundError) and cause.name:
-            missing, distribution = cause.name.partition(".")[0], owner.partition(" ")[0]
-            own = missing == distribution.replace("-", "_")
-            cure = f"reinstall {distribution or 'the plugin'}" if own else f"install what provides {missing!r}"
-        sentence = (
-            f"the {kind_word(kind)} {name!r}{' of ' + owner if owner else ''} is installed but cannot be used: "
-            f"{reason}. To go on, {cure}, or name another {kind_word(kind)}."
-        )
-        super().__init__(kind, name, sentence, where)
+        missing = cause.name if isinstance(cause, ModuleNotFoundError) else None
+        cure = f"install what provides {missing.partition('.')[0]!r}" if missing else f"correct {owner}"
+        sentence = f"the {kind_word(kind)} {name!r} of {owner} is installed but cannot be used: {reason}. "
+        super().__init__(f"{sentence}To go on, {cure}, or name another {kind_word(kind)}.", where)
 
 
 class PluginConflict(PluginError):
     """Two distributions claim one name. Each owner is "distribution version"."""
 
-    def __init__(self, kind: str, name: str, owners: Iterable[str], where: str = "") -> None:
-        claimants = list(owners)
-        sentence = (
-            f"the {kind_word(kind)} {name!r} is provided by {' and by '.join(claimants)}. "
-            f"Uninstall all but one of them: pip uninstall {claimants[-1].partition(' ')[0]}."
-        )
-        super().__init__(kind, name, sentence, where)
+    def __init__(self, kind: str, name: str, owners: Sequence[str], where: str = "") -> None:
+        sentence = f"the {kind_word(kind)} {name!r} is provided by {' and by '.join(owners)}. "
+        cure = f"Uninstall all but one of them: pip uninstall {owners[-1].partition(' ')[0]}."
+        super().__init__(sentence + cure, where)
 
 
 class PluginApiMismatch(PluginError):
     """The plugin was written against a plugin interface that this kernel does not speak."""
 
-    def __init__(self, kind: str, name: str, owner: str, api: object, kernel_version: str, where: str = "") -> None:
+    def __init__(self, kind: str, name: str, owner: str, api: object, where: str = "") -> None:
         older = owner.partition(" ")[0] if isinstance(api, int) and api < PLUGIN_API else "skillopt-kernel"
-        accepted = ", ".join(str(number) for number in sorted(ACCEPTED_APIS))
-        sentence = (
-            f"the {kind_word(kind)} {name!r} of {owner} was written for plugin interface {api!r}, but "
-            f"skillopt-kernel {kernel_version} speaks {accepted}. Upgrade the older one: pip install --upgrade {older}."
-        )
-        super().__init__(kind, name, sentence, where)
+        accepted = ", ".join(map(str, sorted(ACCEPTED_APIS)))
+        sentence = f"the {kind_word(kind)} {name!r} of {owner} was written for plugin interface {api!r}, but this "
+        cure = f"skillopt-kernel speaks {accepted}. Upgrade the older one: pip install --upgrade {older}."
+        super().__init__(sentence + cure, where)
+
+
+class DriverFailed(PluginError):
+    """A driver that a default stage asks raised something that is no sentence."""
+
+    def __init__(self, kind: str, name: str, owner: str, method: str, cause: BaseException) -> None:
+        sentence = f"the {kind_word(kind)} {name!r} of {owner} failed in {method}: {type(cause).__name__}: {cause}. "
+        cure = "The state of the run is saved; correct it or name another, and run the same command again."
+        super().__init__(sentence + cure)
 
 
 class ObjectNotFound(SkillOptError):

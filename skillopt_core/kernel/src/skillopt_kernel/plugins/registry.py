@@ -3,25 +3,15 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
-from typing import Any, NoReturn
+from collections.abc import Callable
+from typing import Any, cast
 
 import pluggy
 
 from skillopt_kernel import hookspecs
 from skillopt_kernel.errors import ConfigError
-from skillopt_kernel.hookspecs import OBSERVERS, PROJECT, STAGES, hookimpl
-from skillopt_kernel.plugins.calls import RESULT_CHECKS
-from skillopt_kernel.plugins.errors import nearest
-from skillopt_kernel.plugins.guards import (
-    ObserverErrors,
-    Trace,
-    argument_names,
-    guard_observer,
-    guard_stage,
-    guard_wrapper,
-    tagged,
-)
+from skillopt_kernel.hookspecs import PROJECT, STAGES
+from skillopt_kernel.plugins.errors import did_you_mean
 
 HOOKS: dict[str, tuple[str, ...]] = {
     name: tuple(inspect.signature(spec).parameters)
@@ -31,16 +21,59 @@ HOOKS: dict[str, tuple[str, ...]] = {
 """Every hook with its arguments, in the order in which they are called."""
 
 
-class RunManager(pluggy.PluginManager):
-    """A plugin manager that changes no more once it is frozen: pluggy promises nothing of changes during calls."""
+class Chosen:
+    """A function that the configuration names for one hook, as a plugin."""
 
-    def __init__(self) -> None:
+    def __init__(self, function: Any, hook: str, wrapper: bool) -> None:
+        self.function = function
+        self.options = {"wrapper": wrapper, "tryfirst": True, "specname": hook}
+
+
+class RunManager(pluggy.PluginManager):
+    """The plugin manager of one run, which checks what is registered.
+
+    It changes no more once it is frozen: pluggy promises nothing of changes during calls. `where` puts file and
+    line before a key of the configuration.
+    """
+
+    def __init__(self, where: Callable[[str], str] = str) -> None:
         super().__init__(PROJECT)
         self.add_hookspecs(hookspecs)
-        self._frozen = False
+        self.frozen = False
+        self._where = where
 
-    def freeze(self) -> None:
-        self._frozen = True
+    def add(self, name: str, plugin: object, key: str = "hooks.plugins") -> None:
+        """Register a plugin that `key` names. Raises `ConfigError` for unknown hooks, wrong arguments, or none."""
+        found = self.implementations_of(plugin)
+        problems = [_problem(*implementation) for implementation in found]
+        marked = {hook for hook, _, _ in found}
+        problems += [
+            f"{attribute} has no `@hookimpl` above it (from skillopt_kernel import hookimpl)"
+            for attribute in dir(plugin)
+            if attribute in HOOKS and attribute not in marked
+        ]
+        if not found:
+            problems.append(
+                "there is no hook. It needs a function named like a hook with `@hookimpl` above it; "
+                "`skillopt hooks` lists them"
+            )
+        if any(problems):
+            raise ConfigError(*(f"{self._where(key)}: in the plugin {name!r}, {each}." for each in problems if each))
+        self.register(plugin, name)
+
+    def implementations_of(self, plugin: object) -> list[tuple[str, Callable[..., Any], bool]]:
+        """(hook, function, whether it is a wrapper) of each implementation."""
+        options = {attribute: self.parse_hookimpl_opts(plugin, attribute) for attribute in dir(plugin)}
+        return [
+            (each.get("specname") or attribute, getattr(plugin, attribute), bool(each.get("wrapper")))
+            for attribute, each in options.items()
+            if each is not None
+        ]
+
+    def parse_hookimpl_opts(self, plugin: object, name: str) -> pluggy.HookimplOpts | None:
+        if isinstance(plugin, Chosen):
+            return cast(pluggy.HookimplOpts, plugin.options) if name == "function" else None
+        return super().parse_hookimpl_opts(plugin, name)
 
     def register(self, plugin: object, name: str | None = None) -> str | None:
         self._refuse_when_frozen()
@@ -50,108 +83,32 @@ class RunManager(pluggy.PluginManager):
         self._refuse_when_frozen()
         return super().unregister(plugin, name)
 
-    def set_blocked(self, name: str) -> None:
-        self._refuse_when_frozen()
-        super().set_blocked(name)
-
     def _refuse_when_frozen(self) -> None:
-        if self._frozen:
+        if self.frozen:
             raise RuntimeError("the plugins of a run are fixed once it is assembled")
 
 
-class Guarded:
-    """What pluggy is given in a plugin's stead: its implementations, each in its guard."""
-
-
-def implementations_of(plugin: object) -> list[tuple[str, Callable[..., Any], Mapping[str, Any]]]:
-    """(hook, bound function, options) of each function marked with `@hookimpl`."""
-    reader = pluggy.PluginManager(PROJECT)
-    found: list[tuple[str, Callable[..., Any], Mapping[str, Any]]] = []
-    for attribute in dir(plugin):
-        options = reader.parse_hookimpl_opts(plugin, attribute)
-        if options is not None:
-            found.append((options.get("specname") or attribute, getattr(plugin, attribute), options))
-    return found
-
-
-class Registry:
-    """Checks each implementation and registers it in its guard."""
-
-    def __init__(self, errors: ObserverErrors, trace: Trace, where: Callable[[str], str]) -> None:
-        self.manager = RunManager()
-        self._errors, self._trace, self._where = errors, trace, where
-
-    def add(self, name: str, plugin: object, *, ours: bool = False) -> None:
-        """Register a plugin. Raises `ConfigError` for unknown hooks, wrong arguments, or no hook at all."""
-        found = implementations_of(plugin)
-        self._refuse_unmarked(name, plugin, {hook for hook, _, _ in found})
-        stand_in = Guarded()
-        for hook, function, options in found:
-            if hook not in HOOKS and options.get("optionalhook"):
-                continue
-            wrapper = bool(options.get("wrapper"))
-            if options.get("hookwrapper"):
-                self._refuse(name, hook, "is marked hookwrapper=True; mark it wrapper=True and return the result")
-            self._check(name, hook, function, wrapper)
-            marker = hookimpl(
-                wrapper=wrapper,
-                tryfirst=bool(options.get("tryfirst")),
-                trylast=bool(options.get("trylast")),
-                specname=hook,
-            )
-            setattr(stand_in, f"{hook}_{len(vars(stand_in))}", marker(self._guard(name, hook, function, wrapper, ours)))
-        self.manager.register(stand_in, name)
-
-    def add_function(self, name: str, hook: str, function: Callable[..., Any], *, wrapper: bool) -> None:
-        """Register one function of the configuration, asked before every plugin."""
-        self._check(name, hook, function, wrapper)
-        stand_in = Guarded()
-        marker = hookimpl(wrapper=wrapper, tryfirst=True, specname=hook)
-        setattr(stand_in, hook, marker(self._guard(name, hook, function, wrapper, ours=False)))
-        self.manager.register(stand_in, f"{name} ({hook.removeprefix('skillopt_')})")
-
-    def _guard(
-        self, name: str, hook: str, function: Callable[..., Any], wrapper: bool, ours: bool
-    ) -> Callable[..., Any]:
-        if hook.removeprefix("skillopt_") in OBSERVERS:
-            return guard_observer(function, hook, name, self._errors, self._trace)
-        check = RESULT_CHECKS[hook]
-        if wrapper:
-            return guard_wrapper(function, hook, name, check, self._trace)
-        guarded = guard_stage(function, hook, name, check, self._trace, ours=ours)
-        return tagged(guarded, name) if hook == "skillopt_configure" else guarded
-
-    def _check(self, name: str, hook: str, function: Callable[..., Any], wrapper: bool) -> None:
-        if hook not in HOOKS:
-            guess = nearest(hook, HOOKS)
-            cure = f"Did you mean {guess}? " if guess else ""
-            self._refuse(name, hook, f"is no hook. {cure}Hooks: {', '.join(HOOKS)}")
-        stage = hook.removeprefix("skillopt_")
-        if wrapper and stage not in STAGES:
-            self._refuse(name, hook, f"cannot be wrapped; only stages can: {', '.join(STAGES)}")
-        if wrapper and not inspect.isgeneratorfunction(function):
-            self._refuse(name, hook, "is marked wrapper=True but has no yield")
-        unknown = [argument for argument in argument_names(function) if argument not in HOOKS[hook]]
-        parameters = inspect.signature(function).parameters
-        # An argument with a default that the hook does not know is the author's own business.
-        unknown = [argument for argument in unknown if parameters[argument].default is inspect.Parameter.empty]
-        if unknown:
-            self._refuse(
-                name, hook, f"takes {', '.join(map(repr, unknown))}; its arguments are {', '.join(HOOKS[hook])}"
-            )
-        only = [p.name for p in parameters.values() if p.kind is p.KEYWORD_ONLY and p.default is p.empty]
-        if only:
-            self._refuse(name, hook, f"takes {', '.join(map(repr, only))} by keyword only; remove the `*` before it")
-
-    def _refuse_unmarked(self, name: str, plugin: object, marked: set[str]) -> None:
-        unmarked = [attribute for attribute in dir(plugin) if attribute in HOOKS and attribute not in marked]
-        if unmarked:
-            self._refuse(name, unmarked[0], "has no `@hookimpl` above it (from skillopt_kernel import hookimpl)")
-        if not marked:
-            raise ConfigError(
-                f"{self._where('hooks.plugins')}: the plugin {name!r} implements no hook. It needs a function named "
-                f"like a hook with `@hookimpl` above it; `skillopt hooks` lists them."
-            )
-
-    def _refuse(self, name: str, hook: str, problem: str) -> NoReturn:
-        raise ConfigError(f"{self._where('hooks')}: in the plugin {name!r}, {hook} {problem}.")
+def _problem(hook: str, function: Callable[..., Any], wrapper: bool) -> str:
+    """What is wrong with an implementation, or an empty text."""
+    if hook not in HOOKS:
+        return f"{hook} is no hook.{did_you_mean(hook, HOOKS)} Hooks: {', '.join(HOOKS)}"
+    if wrapper and hook.removeprefix("skillopt_") not in STAGES:
+        return f"{hook} cannot be wrapped; only stages can: {', '.join(STAGES)}"
+    if not inspect.isroutine(function):
+        return f"{hook} is a {'class' if inspect.isclass(function) else type(function).__name__}, not a function"
+    generator = inspect.isgeneratorfunction(function)
+    if wrapper and not generator:
+        return f"{hook} has no yield. A wrapper is a generator: `result = yield`, then `return result`"
+    if generator and not wrapper:
+        return f"{hook} has a yield; a wrapper belongs under hooks.wrap, or is marked `@hookimpl(wrapper=True)`"
+    unknown = [
+        repr(parameter.name)
+        for parameter in inspect.signature(function).parameters.values()
+        # An argument with a default is the author's own business.
+        if parameter.default is parameter.empty
+        and parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+        and (parameter.name not in HOOKS[hook] or parameter.kind is parameter.KEYWORD_ONLY)
+    ]
+    if unknown:
+        return f"{hook} takes {', '.join(unknown)}; its arguments, none by keyword only, are {', '.join(HOOKS[hook])}"
+    return ""

@@ -15,9 +15,9 @@ class _OneDriver(DriverManager[Any]):
     The caller has scanned the metadata afresh and has ruled out two entry points of one name.
     """
 
-    def __init__(self, namespace: str, entry: EntryPoint) -> None:
+    def __init__(self, entry: EntryPoint) -> None:
         self._entry = entry
-        super().__init__(namespace, entry.name, on_load_failure_callback=_raise)
+        super().__init__(entry.group, entry.name, on_load_failure_callback=_raise)
 
     def list_entry_points(self) -> list[EntryPoint]:
         return [self._entry]
@@ -27,6 +27,6 @@ def _raise(manager: object, entry: EntryPoint, error: BaseException) -> None:
     raise error
 
 
-def select(namespace: str, entry: EntryPoint) -> object:
+def select(entry: EntryPoint) -> object:
     """The object that the entry point names. What its import raises passes unchanged."""
-    return _OneDriver(namespace, entry).extensions[0].plugin
+    return _OneDriver(entry).extensions[0].plugin
