@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -43,10 +44,9 @@ HOLDING = """
 import sys, time
 from pathlib import Path
 from skillopt_kernel.store.lock import RunLock
-lock = RunLock(Path(sys.argv[1]))
-lock.acquire()
-print("held", flush=True)
-time.sleep(60)
+with RunLock(Path(sys.argv[1])):
+    print("held", flush=True)
+    time.sleep(60)
 """
 
 
@@ -55,8 +55,11 @@ def test_a_second_process_is_refused_with_the_name_of_the_first_until_that_one_i
     assert process.stdout is not None
     process.stdout.readline()
     try:
-        with pytest.raises(RunDirectoryError, match=f"in use by process {process.pid} on .* --fresh"):
-            RunLock(tmp_path).acquire()
+        with (
+            pytest.raises(RunDirectoryError, match=f"in use by process {process.pid} on .* --fresh"),
+            RunLock(tmp_path),
+        ):
+            pass
         held = holder(tmp_path)
         assert held is not None
         assert held["pid"] == process.pid
@@ -68,10 +71,9 @@ def test_a_second_process_is_refused_with_the_name_of_the_first_until_that_one_i
         held = holder(tmp_path)
         assert held is not None
         assert held["pid"] == os.getpid()
-        with pytest.raises(RunDirectoryError, match=f"process {os.getpid()}"):
-            RunLock(tmp_path).acquire()
+        with pytest.raises(RunDirectoryError, match=f"process {os.getpid()}"), RunLock(tmp_path):
+            pass
     assert holder(tmp_path) is None
-    RunLock(tmp_path).release()
 
 
 def test_two_directories_can_be_held_by_one_process(tmp_path: Path) -> None:
@@ -95,7 +97,6 @@ def test_the_layout_has_the_names_that_people_know(tmp_path: Path) -> None:
         directory.slow_update(2): "slow_update/epoch_02",
         directory.meta_skill(2): "meta_skill/epoch_02",
         directory.skill(0): "skills/skill_v0000.md",
-        directory.best_skill: "best_skill.md",
     }
     for path, name in paths.items():
         assert directory.relative(path) == name
@@ -112,13 +113,14 @@ def test_the_default_name_depends_on_the_fingerprint_and_not_on_its_order() -> N
 
 def test_a_directory_is_fresh_then_unfinished_then_finished(tmp_path: Path) -> None:
     root = tmp_path / "run"
-    assert RunDirectory(root).status == "fresh"
+    assert not RunDirectory(root).begun
     begun(root)
-    assert RunDirectory(root).status == "unfinished"
+    assert RunDirectory(root).begun
+    assert not RunDirectory(root).finished
     (root / "summary.json").write_text('{"status": "incomplete"}')
-    assert RunDirectory(root).status == "unfinished"
+    assert not RunDirectory(root).finished
     (root / "summary.json").write_text('{"status": "finished", "best_step": 3}')
-    assert RunDirectory(root).status == "finished"
+    assert RunDirectory(root).finished
     assert RunDirectory.open(root, FINGERPRINT).summary()["best_step"] == 3
     if os.name == "posix":
         assert root.stat().st_mode & 0o777 == 0o700
@@ -127,7 +129,7 @@ def test_a_directory_is_fresh_then_unfinished_then_finished(tmp_path: Path) -> N
 def test_a_process_killed_before_the_fingerprint_left_a_fresh_directory(tmp_path: Path) -> None:
     for name in ("config.json", "run.lock", "run.lock.json", ".fingerprint.json.9.tmp"):
         (tmp_path / name).write_text("{}")
-    assert RunDirectory.open(tmp_path, FINGERPRINT).status == "fresh"
+    assert not RunDirectory.open(tmp_path, FINGERPRINT).begun
 
 
 def test_fresh_begins_beside_what_is_there(tmp_path: Path) -> None:
@@ -305,7 +307,7 @@ def test_case_o_r2_a_kill_between_any_two_writes_leaves_the_last_commit(tmp_path
 def test_a_live_run_is_seen_without_touching_it(tmp_path: Path) -> None:
     root = tmp_path / "searchqa-12345678"
     directory = begun(root)
-    with RunLock(root), EventLog(root, root.name) as log:
+    with RunLock(root), closing(EventLog(root, root.name)) as log:
         log.emit("run_started", config="searchqa", total_steps=8)
         for step in (1, 2, 3):
             log.emit("stage_started", epoch=1, step=step, stage="rollout")

@@ -13,15 +13,14 @@ from typing import Any
 import attrs
 import pytest
 from skillopt_kernel.errors import RunDirectoryError, SkillOptError
-from skillopt_kernel.records import Ask, Attempt, Missing, Outcome, Score, Task, ToolCall, Turn, Usage
+from skillopt_kernel.records import Ask, Attempt, Missing, Outcome, Score, Task, ToolCall, Trajectory, Turn, Usage
 from skillopt_kernel.store.fields import (
     outcome_fields,
     outcome_from_fields,
     result_row,
     structure,
-    trajectory_from_fields,
 )
-from skillopt_kernel.store.journal import read_lines
+from skillopt_kernel.store.files import read_lines
 from skillopt_kernel.store.outcomes import OutcomeStore
 from skillopt_kernel.store.redaction import MARKER, Redactor
 
@@ -210,7 +209,7 @@ def test_a_journal_torn_at_every_byte_of_its_last_line_asks_that_task_again(tmp_
 def test_a_lost_conversation_leaves_the_score_and_says_so(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with OutcomeStore(tmp_path) as store:
         put = store.put(ask(), outcome(ask()))
-        for damage in (b"", b"[{]", b'[{"role": "king", "content": ""}]', b"{}"):
+        for damage in (b"", b"[{]", b'[{"role": "king", "content": ""}]', b'{"a": 1}'):
             (tmp_path / put.folder / "conversation.json").write_bytes(damage)
             assert store.with_trajectory(put) == put
         shutil.rmtree(tmp_path / put.folder)
@@ -364,11 +363,9 @@ def test_a_missing_field_and_a_wrong_turn_are_named() -> None:
     with pytest.raises(ValueError, match="reason"):
         outcome_from_fields({"id": "q", "kind": "", "skill_hash": "h", "sample": 0, "missing": {"reason": "bad luck"}})
     with pytest.raises(ValueError, match=r"\[1\].content: must be str, not None"):
-        trajectory_from_fields([{"role": "user", "content": ""}, {"role": "user", "content": None}])
+        structure([{"role": "user", "content": ""}, {"role": "user", "content": None}], Trajectory)
     with pytest.raises(ValueError, match=r"\[0\]"):
-        trajectory_from_fields(["text"])
-    with pytest.raises(ValueError, match="must be a list of turns"):
-        trajectory_from_fields({})
+        structure(["text"], Trajectory)
 
 
 def test_a_row_of_results_keeps_the_names_that_people_know() -> None:

@@ -9,7 +9,7 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from skillopt_kernel.errors import RunDirectoryError
 from skillopt_kernel.store.files import read_object, read_text, safe_name, write_json, write_text
@@ -22,7 +22,6 @@ SUMMARY = "summary.json"
 BEST_SKILL = "best_skill.md"
 FINISHED = "finished"
 
-Status = Literal["fresh", "unfinished", "finished"]
 MayChange = Callable[[str, Any, Any], bool]
 """Asked with a fingerprint's key and its old and new value: whether a run may go on with the new one."""
 
@@ -35,12 +34,7 @@ class RunDirectory:
 
     @classmethod
     def open(
-        cls,
-        root: Path,
-        fingerprint: Mapping[str, Any],
-        *,
-        fresh: bool = False,
-        may_change: MayChange = lambda *_: False,
+        cls, root: Path, fingerprint: Mapping[str, Any], *, fresh: bool = False, may_change: MayChange | None = None
     ) -> RunDirectory:
         """The directory at `root`, to begin or to go on with; `fresh`: another beside it if that one is in use.
 
@@ -48,10 +42,8 @@ class RunDirectory:
         configuration, showing each difference.
         """
         directory = cls(cls.fresh_name(root) if fresh else root)
-        if directory.status == "fresh":
-            return directory
-        differences = directory.differences(fingerprint)
-        refused = {key: values for key, values in differences.items() if not may_change(key, *values)}
+        differences = directory.differences(fingerprint) if directory.begun else {}
+        refused = {key: both for key, both in differences.items() if may_change is None or not may_change(key, *both)}
         if refused:
             lines = [f"  {key}: was {_shown(old)}, now {_shown(new)}" for key, (old, new) in refused.items()]
             raise RunDirectoryError(
@@ -77,14 +69,14 @@ class RunDirectory:
         return path
 
     @property
-    def status(self) -> Status:
-        """Whether a run has been begun here, and ended. Raises `RunDirectoryError` for what is no run directory."""
+    def begun(self) -> bool:
+        """Whether a run has been begun here. Raises `RunDirectoryError` for what is no run directory."""
         if not self.root.exists():
-            return "fresh"
+            return False
         if not self.root.is_dir():
             raise RunDirectoryError(f"{self.root} is a file, not a folder; choose another run directory (--out).")
         if (self.root / FINGERPRINT).exists():
-            return "finished" if self.finished else "unfinished"
+            return True
         # config.json comes first: without a fingerprint the process was killed before anything was spent.
         others = {path.name for path in self.root.iterdir()} - {CONFIG, LOCK, HOLDER}
         strange = sorted(name for name in others if not name.endswith(".tmp"))
@@ -93,7 +85,7 @@ class RunDirectory:
                 f"{self.root} is not empty and not a run directory (it holds {', '.join(strange[:3])}); choose another "
                 f"folder (--out)."
             )
-        return "fresh"
+        return False
 
     @property
     def finished(self) -> bool:
@@ -149,10 +141,6 @@ class RunDirectory:
         """The current skill as it was after `step`; 0 is the start skill."""
         return self.root / "skills" / f"skill_v{step:04d}.md"
 
-    @property
-    def best_skill(self) -> Path:
-        return self.root / BEST_SKILL
-
     def relative(self, path: Path) -> str:
         """`path` as files inside name it: relative, with forward slashes."""
         return path.relative_to(self.root).as_posix()
@@ -182,8 +170,7 @@ class RunDirectory:
 
     def save_best(self, text: str) -> None:
         """Write `best_skill.md`, the copy for people; nothing is ever read back from it."""
-        if not self.best_skill.exists() or read_text(self.best_skill) != text:
-            write_text(self.best_skill, text)
+        write_text(self.root / BEST_SKILL, text)
 
 
 def _flat(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -10,12 +10,10 @@ from queue import SimpleQueue
 from typing import Any
 
 from skillopt_kernel.store.events import Event
-from skillopt_kernel.store.files import json_line, now
-from skillopt_kernel.store.journal import Journal, last_lines
+from skillopt_kernel.store.files import Journal, json_line, last_lines, now
 from skillopt_kernel.store.redaction import Redactor
 
 EVENTS = "events.jsonl"
-_RESERVED = frozenset({"v", "seq", "time", "event", "run"})
 
 
 class EventLog:
@@ -35,7 +33,7 @@ class EventLog:
     ) -> None:
         self._run, self._deliver, self._redactor = run_name, deliver, redactor or Redactor()
         self._journal = Journal(run_folder / EVENTS)
-        self._seq = _last_seq(self._journal.path)
+        self._seq = max((row.get("seq", 0) for row in last_lines(self._journal.path, 20)), default=0)
         self._queue: SimpleQueue[Event | threading.Event | None] = SimpleQueue()
         self._lock = threading.Lock()
         self._closed = False
@@ -47,13 +45,7 @@ class EventLog:
     def emit(
         self, name: str, epoch: int | None = None, step: int | None = None, stage: str | None = None, **data: Any
     ) -> None:
-        """Queue one event. `data`: ids, numbers, relative paths and short texts.
-
-        Raises `ValueError` for a key that every event has already. After `close` nothing more is taken.
-        """
-        clash = _RESERVED & data.keys()
-        if clash:
-            raise ValueError(f"an event's data cannot have the key {sorted(clash)[0]!r}: every event has it already")
+        """Queue one event. `data`: ids, numbers, relative paths and short texts. After `close` nothing is taken."""
         plain = {key: self._plain(value) for key, value in data.items()}
         with self._lock:
             if self._closed:
@@ -83,17 +75,6 @@ class EventLog:
         self._journal.close()
         self._raise_failure()
 
-    def __enter__(self) -> EventLog:
-        return self
-
-    def __exit__(self, kind: object, *_: object) -> None:
-        try:
-            self.close()
-        except BaseException:
-            # What ended the run is the news; an observer's failure must not take its place.
-            if kind is None:
-                raise
-
     def _raise_failure(self) -> None:
         failure, self._failure = self._failure, None
         if failure is not None:
@@ -121,9 +102,3 @@ class EventLog:
         if isinstance(value, list | tuple | set | frozenset):
             return [self._plain(item) for item in value]
         return self._redactor.diagnostics(value.as_posix() if isinstance(value, Path) else str(value))
-
-
-def _last_seq(path: Path) -> int:
-    """The number of the last event, from the end of the file."""
-    numbers = [line["seq"] for line in last_lines(path, 20) if isinstance(line.get("seq"), int)]
-    return max(numbers, default=0)

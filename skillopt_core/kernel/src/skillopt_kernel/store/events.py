@@ -31,7 +31,10 @@ class Event:
     data: Mapping[str, Any] = field(factory=dict)
 
     def as_json(self) -> dict[str, Any]:
-        """The line of `events.jsonl`: `{v, seq, time, event, run, epoch?, step?, stage?, ...data}`."""
+        """The line of `events.jsonl`: `{v, seq, time, event, run, epoch?, step?, stage?, ...data}`.
+
+        What every event has is never replaced by a key of `data`.
+        """
         line: dict[str, Any] = {
             "v": EVENT_VERSION, "seq": self.seq, "time": self.time, "event": self.name, "run": self.run,
         }  # fmt: skip
@@ -39,4 +42,4 @@ class Event:
             value = getattr(self, key)
             if value is not None:
                 line[key] = value
-        return line | dict(self.data)
+        return line | dict(self.data) | line

@@ -53,13 +53,6 @@ def trajectory_fields(trajectory: Trajectory) -> list[dict[str, Any]]:
     return [_CONVERTER.unstructure(turn) for turn in trajectory]
 
 
-def trajectory_from_fields(rows: Any) -> Trajectory:
-    """The turns of a parsed conversation.json. Raises `ValueError` naming turn and field."""
-    if not isinstance(rows, list):
-        raise ValueError("a conversation must be a list of turns")
-    return structure(rows, Trajectory)
-
-
 def outcome_fields(outcome: Outcome) -> dict[str, Any]:
     """An outcome as `outcomes.jsonl` holds it: everything but the turns and files of its attempt, defaults left out.
 

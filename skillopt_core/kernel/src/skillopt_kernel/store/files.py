@@ -1,7 +1,11 @@
-"""Files of a run directory: written whole or not at all, read with an error that names the file.
+"""Files of a run directory: replaced whole or not at all, or growing by whole lines; errors name the file.
 
 A file that is replaced is written beside itself, synced and renamed, so that a process killed at any moment
-leaves the old text or the new one. Files are private to their owner (0600, folders 0700): they hold prompts.
+leaves the old text or the new one. A file that grows has one JSON object a line; a line is committed once its
+newline is in the file. A process killed while it writes leaves a torn last line: readers leave it out, and a
+writer cuts it off before it goes on, so that no line is ever joined to half of another.
+
+Files are private to their owner (0600, folders 0700): they hold prompts.
 Text is UTF-8 with the newlines that it was given.
 """
 
@@ -9,22 +13,23 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import os
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from skillopt_kernel.errors import RunDirectoryError
 
+_log = logging.getLogger(__name__)
+_BLOCK = 1 << 16
+
 FILE_MODE = 0o600
 FOLDER_MODE = 0o700
-
-# Made once: `json.dumps` would make one a call, which costs more than encoding a line.
-_COMPACT = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
-_INDENTED = json.JSONEncoder(ensure_ascii=False, allow_nan=False, indent=2)
 
 
 def now() -> str:
@@ -51,9 +56,14 @@ def make_folder(path: Path) -> Path:
     return path
 
 
-def open_private(path: str | Path, flags: int) -> int:
-    """An `opener` for `open` that makes new files private to their owner."""
+def _private(path: str | Path, flags: int) -> int:
     return os.open(path, flags, FILE_MODE)
+
+
+def write_new(path: Path, data: bytes) -> None:
+    """Write a file that nothing refers to yet, into a folder that is there: not synced, not renamed into place."""
+    with writing(path), open(path, "xb", opener=_private) as handle:
+        handle.write(data)
 
 
 def write_bytes(path: Path, data: bytes) -> None:
@@ -62,7 +72,7 @@ def write_bytes(path: Path, data: bytes) -> None:
     beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     with writing(path):
         try:
-            with open(beside, "wb", opener=open_private) as handle:
+            with open(beside, "wb", opener=_private) as handle:
                 handle.write(data)
                 handle.flush()
                 os.fsync(handle.fileno())
@@ -80,7 +90,7 @@ def write_text(path: Path, text: str) -> None:
 
 def write_json(path: Path, value: Any) -> None:
     """As `write_bytes`, indented. Raises `ValueError` for NaN and infinities, `TypeError` for other objects."""
-    write_bytes(path, _utf8(value, _INDENTED))
+    write_bytes(path, _utf8(value, indent=2))
 
 
 def write_json_lines(path: Path, values: Iterable[Any]) -> None:
@@ -90,7 +100,7 @@ def write_json_lines(path: Path, values: Iterable[Any]) -> None:
 
 def json_line(value: Any) -> bytes:
     """One line of compact JSON in UTF-8, newline included. Errors as `write_json`."""
-    return _utf8(value, _COMPACT)
+    return _utf8(value)
 
 
 def json_list(lines: Iterable[bytes]) -> bytes:
@@ -98,9 +108,10 @@ def json_list(lines: Iterable[bytes]) -> bytes:
     return b"[\n" + b",\n".join(line.rstrip(b"\n") for line in lines) + b"\n]\n"
 
 
-def _utf8(value: Any, encoder: json.JSONEncoder) -> bytes:
+def _utf8(value: Any, indent: int | None = None) -> bytes:
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=indent)
     # Half a surrogate pair in a model's reply becomes the escape that JSON has for it, and reads back the same.
-    return f"{encoder.encode(value)}\n".encode(errors="backslashreplace")
+    return f"{text}\n".encode(errors="backslashreplace")
 
 
 def _sync_folder(folder: Path) -> None:
@@ -117,10 +128,9 @@ def read_text(path: Path) -> str:
     """The text of a UTF-8 file, newlines as they are. Raises `RunDirectoryError` naming file and reason."""
     try:
         return path.read_bytes().decode("utf-8")
-    except OSError as error:
-        raise RunDirectoryError(f"cannot read {path}: {error.strerror or error}.") from error
-    except UnicodeDecodeError as error:
-        raise RunDirectoryError(f"cannot read {path}: the byte at offset {error.start} is not UTF-8.") from error
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise RunDirectoryError(f"cannot read {path}: {reason}.") from error
 
 
 def read_json(path: Path) -> Any:
@@ -128,13 +138,11 @@ def read_json(path: Path) -> Any:
     text = read_text(path)
     try:
         return json.loads(text)
-    except json.JSONDecodeError as error:
-        raise RunDirectoryError(
-            f"{path}:{error.lineno}: this is not valid JSON ({error.msg}). The file was changed or damaged "
-            f"from outside; restore it, or start again with --fresh."
-        ) from error
     except (ValueError, RecursionError) as error:
-        raise RunDirectoryError(f"{path}: this JSON cannot be read ({error}).") from error
+        raise RunDirectoryError(
+            f"{path}: this is not valid JSON ({error}). The file was changed or damaged from outside; restore it, or "
+            f"start again with --fresh."
+        ) from error
 
 
 def read_object(path: Path) -> dict[str, Any]:
@@ -144,6 +152,104 @@ def read_object(path: Path) -> dict[str, Any]:
         raise RunDirectoryError(f"{path}: this must be a JSON object. Restore the file, or start again with --fresh.")
     return value
 
+
+# Files that grow by a line ---------------------------------------------------------------------------------
+
+
+class Journal:
+    """The one writer of a file of lines. Not thread-safe: its owner has a lock or a thread of its own.
+
+    Each line is one write to the operating system, so that it survives the death of the process; `sync` makes it
+    survive the loss of power.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        make_folder(path.parent)
+        with writing(path):
+            self._handle = open(path, "ab", buffering=0, opener=_private)  # noqa: SIM115 - open until `close`
+            self.size = self._handle.tell() - len(next(_pieces_from_end(path)))
+            if self.size != self._handle.tell():
+                self._handle.truncate(self.size)
+
+    def append(self, line: bytes) -> int:
+        """Add a line (newline included) and return the offset at which it begins."""
+        offset = self.size
+        with writing(self.path):
+            try:
+                written = self._handle.write(line)
+                while written < len(line):
+                    written += self._handle.write(line[written:])
+            except OSError:
+                # A full disk takes a part of a line. Without it the file is whole again.
+                self._handle.truncate(offset)
+                raise
+        self.size = offset + len(line)
+        return offset
+
+    def sync(self) -> None:
+        with writing(self.path):
+            os.fsync(self._handle.fileno())
+
+    def close(self) -> None:
+        self._handle.close()
+
+
+def last_lines(path: Path, count: int) -> list[dict[str, Any]]:
+    """The last `count` complete, undamaged lines in their order, without reading the whole of a long file."""
+    if not path.is_file():
+        return []
+    pieces = _pieces_from_end(path)
+    next(pieces)
+    rows = (row for piece in pieces if (row := parse_line(piece)) is not None)
+    return list(islice(rows, count))[::-1]
+
+
+def _pieces_from_end(path: Path) -> Iterator[bytes]:
+    """What lies between the newlines, from the end: first what is torn (or empty), then each line without its own."""
+    with path.open("rb") as handle:
+        end = handle.seek(0, os.SEEK_END)
+        rest = b""
+        while end > 0:
+            begin = max(0, end - _BLOCK)
+            handle.seek(begin)
+            # The first piece may be the end of a line that begins further up.
+            rest, *whole = (handle.read(end - begin) + rest).split(b"\n")
+            yield from reversed(whole)
+            end = begin
+        yield rest
+
+
+def read_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Each complete line's offset and JSON object; nothing when there is no file.
+
+    A damaged line is passed over with a warning that names file and line.
+    """
+    if not path.is_file():
+        return
+    offset = 0
+    with path.open("rb") as handle:
+        for number, line in enumerate(handle, 1):
+            if not line.endswith(b"\n"):
+                return
+            row = parse_line(line)
+            if row is None:
+                _log.warning("%s:%d: a damaged line was passed over", path, number)
+            else:
+                yield offset, row
+            offset += len(line)
+
+
+def parse_line(line: bytes) -> dict[str, Any] | None:
+    """The JSON object of one line, or `None` when there is none in it."""
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+# Names -----------------------------------------------------------------------------------------------------
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.-]")
 _WINDOWS_DEVICES = {"con", "prn", "aux", "nul"} | {f"{name}{digit}" for name in ("com", "lpt") for digit in range(10)}

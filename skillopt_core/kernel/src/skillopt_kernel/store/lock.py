@@ -21,44 +21,34 @@ _PATIENCE = 0.3
 
 
 class RunLock:
-    """Held from `acquire` to `release`, or within a `with` block. One process, one object, one holder."""
+    """Held within a `with` block. One process, one object, one holder."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._lock: Any = None
 
-    def acquire(self) -> None:
+    def __enter__(self) -> RunLock:
         """Take the lock. Raises `RunDirectoryError` naming who holds it."""
         import socket
 
         from filelock import Timeout
 
         make_folder(self.folder)
-        lock = _file_lock(self.folder, _PATIENCE)
+        self._lock = _file_lock(self.folder, _PATIENCE)
         with writing(self.folder / LOCK):
             try:
-                lock.acquire()
+                self._lock.acquire()
             except Timeout:  # an OSError, too, but not one of writing
                 held = _record(self.folder)
                 raise RunDirectoryError(
                     f"the run directory {self.folder} is in use by process {held.get('pid')} on {held.get('host')} "
                     f"(since {held.get('since')}). Wait until it has ended, or choose another folder (--out, --fresh)."
                 ) from None
-        self._lock = lock
         write_json(self.folder / HOLDER, {"pid": os.getpid(), "host": socket.gethostname(), "since": now()})
-
-    def release(self) -> None:
-        if self._lock is not None:
-            (self.folder / HOLDER).unlink(missing_ok=True)
-            self._lock.release()
-            self._lock = None
-
-    def __enter__(self) -> RunLock:
-        self.acquire()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.release()
+        (self.folder / HOLDER).unlink(missing_ok=True)
+        self._lock.release()
 
 
 def holder(folder: Path) -> dict[str, Any] | None:

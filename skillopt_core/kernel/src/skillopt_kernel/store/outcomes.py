@@ -21,26 +21,9 @@ from typing import Any
 import attrs
 
 from skillopt_kernel.errors import RunDirectoryError, SkillOptError
-from skillopt_kernel.records import Ask, Attempt, Outcome
+from skillopt_kernel.records import Ask, Attempt, Outcome, Trajectory
 from skillopt_kernel.skill import skill_hash as hash_of_skill
-from skillopt_kernel.store.fields import (
-    outcome_fields,
-    outcome_from_fields,
-    structure,
-    trajectory_fields,
-    trajectory_from_fields,
-)
-from skillopt_kernel.store.files import (
-    FOLDER_MODE,
-    json_line,
-    json_list,
-    now,
-    open_private,
-    read_json,
-    safe_name,
-    writing,
-)
-from skillopt_kernel.store.journal import Journal, parse_line, read_lines
+from skillopt_kernel.store import fields, files
 from skillopt_kernel.store.redaction import Redactor
 
 JOURNAL = "outcomes.jsonl"
@@ -65,8 +48,8 @@ class OutcomeStore:
         self._unscored: dict[bytes, int] = {}
         self._seconds: dict[str, float] = {}
         self._folders: set[int] = set()
-        self._journal = Journal(run_folder / JOURNAL)
-        for offset, row in read_lines(self._journal.path):
+        self._journal = files.Journal(run_folder / JOURNAL)
+        for offset, row in files.read_lines(self._journal.path):
             try:
                 key = _digest(row["skill_hash"], row["id"], row["content_hash"], row["sample"])
                 self._remember(key, row, offset)
@@ -96,28 +79,19 @@ class OutcomeStore:
         that one is returned. Raises `RunDirectoryError` when it cannot be written, and `SkillOptError` when an
         environment put something into it that no file can hold.
         """
-        task, skill_hash, content_hash = ask.task, hash_of_skill(ask.skill), ask.task.content_hash()
-        key = _digest(skill_hash, task.id, content_hash, ask.sample)
-        redact = self._redactor.redact_value
-        outcome = attrs.evolve(
-            outcome,
-            task_id=task.id,
-            kind=task.kind,
-            skill_hash=skill_hash,
-            sample=ask.sample,
-            attempt=redact(outcome.attempt),
-            score=redact(outcome.score),
-            missing=redact(outcome.missing),
-        )
+        key, task, redact = _key(ask), ask.task, self._redactor.redact_value
+        attempt, score, missing = redact(outcome.attempt), redact(outcome.score), redact(outcome.missing)
         with self._lock:
             earlier = self._read(self._offsets.get(key))
             if earlier is not None:
                 return earlier
-            outcome = attrs.evolve(outcome, folder=self._place(outcome))
-            line, stored = _encoded(outcome, content_hash)
-            if outcome.attempt is not None:
-                _write_attempt(self._root / outcome.folder, outcome.attempt)
-            self._remember(key, outcome_fields(outcome), self._journal.append(line))
+            place = "" if attempt is None else self._place(task.id, outcome.folder)
+            skill_hash = hash_of_skill(ask.skill)
+            whole = Outcome(task.id, task.kind, skill_hash, ask.sample, attempt, score, missing, place)
+            line, row, stored = _encoded(whole, task.content_hash())
+            if attempt is not None:
+                _write_attempt(self._root / place, attempt)
+            self._remember(key, row, self._journal.append(line))
             return stored
 
     def with_trajectory(self, outcome: Outcome) -> Outcome:
@@ -160,9 +134,9 @@ class OutcomeStore:
         if offset is None:
             return None
         self._reader.seek(offset)
-        row = parse_line(self._reader.readline())
+        row = files.parse_line(self._reader.readline())
         try:
-            return outcome_from_fields(row or {})
+            return fields.outcome_from_fields(row or {})
         except ValueError as error:
             raise RunDirectoryError(
                 f"{self._journal.path}: the line at byte {offset} was changed from outside ({error}). Restore the "
@@ -179,14 +153,12 @@ class OutcomeStore:
         elif "attempt" in row:
             self._unscored[key] = offset
 
-    def _place(self, outcome: Outcome) -> str:
+    def _place(self, task_id: str, folder: str) -> str:
         """The folder that an attempt gets. One that is committed is never written over.
 
         Another sample or skill may have its attempt of this task beside it. Case is ignored, as some file systems do.
         """
-        if outcome.attempt is None:
-            return ""
-        place = name = f"{outcome.folder}/predictions/{safe_name(outcome.task_id)}"
+        place = name = f"{folder}/predictions/{files.safe_name(task_id)}"
         number = 1
         while _folder_key(place) in self._folders:
             number += 1
@@ -207,11 +179,12 @@ def _digest(skill_hash: str, task_id: str, content_hash: str, sample: int) -> by
     return hashlib.blake2b(text.encode("utf-8", errors="surrogatepass"), digest_size=16).digest()
 
 
-def _encoded(outcome: Outcome, content_hash: str) -> tuple[bytes, Outcome]:
-    """The line, and the outcome as it will be read back, so that a live and a resumed run see the same."""
+def _encoded(outcome: Outcome, content_hash: str) -> tuple[bytes, dict[str, Any], Outcome]:
+    """The line, its row, and the outcome as it will be read back, so that a live and a resumed run see the same."""
     try:
-        line = json_line({**outcome_fields(outcome), "content_hash": content_hash, "time": now()})
-        return line, outcome_from_fields(parse_line(line) or {})
+        row = {**fields.outcome_fields(outcome), "content_hash": content_hash, "time": files.now()}
+        line = files.json_line(row)
+        return line, row, fields.outcome_from_fields(files.parse_line(line) or {})
     except (TypeError, ValueError, RecursionError) as error:
         raise SkillOptError(
             f"the outcome of task {outcome.task_id!r} cannot be stored: {error}. The environment must give texts for "
@@ -229,7 +202,9 @@ def _write_attempt(folder: Path, attempt: Attempt) -> None:
     there has no line: it was left by a process that was killed. `files.json` says under which name each of the
     attempt's files lies there.
     """
-    contents = {CONVERSATION: json_list(json_line(turn) for turn in trajectory_fields(attempt.trajectory))}
+    contents = {
+        CONVERSATION: files.json_list(files.json_line(turn) for turn in fields.trajectory_fields(attempt.trajectory))
+    }
     for role, name in _PROMPTS.items():
         first = next((turn for turn in attempt.trajectory if turn.role == role), None)
         if first is not None:
@@ -237,13 +212,11 @@ def _write_attempt(folder: Path, attempt: Attempt) -> None:
     if attempt.files:
         names = _stored_names(attempt)
         contents |= {names[name]: data for name, data in attempt.files.items()}
-        contents[FILES] = json_line(names)
-    with writing(folder):
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(mode=FOLDER_MODE, parents=True)
-        for name, data in contents.items():
-            with open(folder / name, "xb", opener=open_private) as handle:
-                handle.write(data)
+        contents[FILES] = files.json_line(names)
+    shutil.rmtree(folder, ignore_errors=True)
+    files.make_folder(folder)
+    for name, data in contents.items():
+        files.write_new(folder / name, data)
 
 
 def _stored_names(attempt: Attempt) -> dict[str, str]:
@@ -251,7 +224,7 @@ def _stored_names(attempt: Attempt) -> dict[str, str]:
     taken = {CONVERSATION, FILES, *_PROMPTS.values()}
     names: dict[str, str] = {}
     for number, name in enumerate(attempt.files):
-        stored = safe_name(name)
+        stored = files.safe_name(name)
         while stored.casefold() in taken:
             stored = f"{number}-{stored}"
         taken.add(stored.casefold())
@@ -262,10 +235,10 @@ def _stored_names(attempt: Attempt) -> dict[str, str]:
 def _read_attempt(folder: Path, attempt: Attempt) -> Attempt | None:
     """`attempt` with its turns and files, or `None`, with a warning, when they were lost or damaged."""
     try:
-        trajectory = trajectory_from_fields(read_json(folder / CONVERSATION))
-        names = structure(read_json(folder / FILES), dict[str, str]) if (folder / FILES).exists() else {}
-        files = {name: (folder / stored).read_bytes() for name, stored in names.items()}
+        trajectory = fields.structure(files.read_json(folder / CONVERSATION), Trajectory)
+        names = fields.structure(files.read_json(folder / FILES), dict[str, str]) if (folder / FILES).exists() else {}
+        contents = {name: (folder / stored).read_bytes() for name, stored in names.items()}
     except (RunDirectoryError, ValueError, OSError) as error:
         _log.warning("the attempt in %s cannot be read back: %s", folder, error)
         return None
-    return attrs.evolve(attempt, trajectory=trajectory, files=files)
+    return attrs.evolve(attempt, trajectory=trajectory, files=contents)

@@ -15,8 +15,7 @@ from attrs import field, frozen
 from skillopt_kernel.errors import RunDirectoryError
 from skillopt_kernel.store.directory import FINGERPRINT, FINISHED, SUMMARY
 from skillopt_kernel.store.event_log import EVENTS
-from skillopt_kernel.store.files import read_object
-from skillopt_kernel.store.journal import last_lines, read_lines
+from skillopt_kernel.store.files import last_lines, read_lines, read_object
 from skillopt_kernel.store.lock import holder
 from skillopt_kernel.store.state import History, RunState
 
