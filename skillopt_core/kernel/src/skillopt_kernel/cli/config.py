@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from skillopt_kernel.cli.options import SeveralAfterOneFlag, chosen_config, config_options, override_option
+
+if TYPE_CHECKING:
+    from skillopt_kernel.config import Config
 
 
 @click.group()
@@ -23,13 +29,13 @@ def show(
     config: str | None, config_option: str | None, overrides: tuple[str, ...], origins: bool, prompts: bool
 ) -> int:
     """Print what CONFIG, a file or a packaged name, comes to. Credentials are never shown."""
-    from skillopt_kernel.config import load_config, report
+    from skillopt_kernel.config import load_config
     from skillopt_kernel.console import echo, error
 
     resolved = load_config(chosen_config(config, config_option), overrides)
     for warning in resolved.warnings:
         error(f"Warning: {warning}")
-    for line in report.prompt_lines(resolved) if prompts else report.lines(resolved, origins):
+    for line in _prompt_lines(resolved) if prompts else _lines(resolved, origins):
         echo(line)
     return 0
 
@@ -71,3 +77,42 @@ def copy(name: str, to: Path | None, force: bool) -> int:
         ) from error
     echo(f"{found} is written to {target}")
     return 0
+
+
+def _lines(config: Config, origins: bool = False) -> Iterator[str]:
+    """The lines of a YAML file that says what `config` says; credentials stand as "[redacted]".
+
+    origins: where each value came from, as a comment behind it, and the keys that nothing in use reads.
+    """
+    yield f"# {config.name}" + (f" ({config.path})" if config.path is not None else "")
+    for section, values in config.as_dict().items():
+        yield ""
+        yield f"{section}:" if values else f"{section}: {{}}"
+        written = {key: f"  {key}: {json.dumps(value, ensure_ascii=False)}" for key, value in values.items()}
+        width = min(max((len(line) for line in written.values()), default=0), 44)
+        for key, line in written.items():
+            yield f"{line:<{width}}  # {config.origins.get(f'{section}.{key}', 'default')}" if origins else line
+    if origins and config.unused:
+        yield ""
+        yield "# Keys that nothing in use reads:"
+        yield from (f"#   {key}  {config.origins.get(key, '')}  ({why})" for key, why in config.unused.items())
+
+
+def _prompt_lines(config: Config) -> Iterator[str]:
+    """Each prompt of the run: its name, where it was found and its hash, then its text."""
+    import logging
+
+    from skillopt_kernel.interfaces import DriverContext
+    from skillopt_kernel.plugins.discovery import make_driver
+    from skillopt_kernel.prompting import resolve_prompts
+
+    context = DriverContext(logger=logging.getLogger("skillopt"), seed=config.train.seed, common=config.env)
+    made = {
+        kind: make_driver(kind, choice.name, choice.settings, context, choice.where)
+        for kind, choice in config.drivers.items()
+        if kind in ("env", "update")
+    }
+    for prompt in resolve_prompts(config.prompts, made.get("env"), made["update"]).values():
+        yield f"===== {prompt.name}  {prompt.hash}  {prompt.source}"
+        yield prompt.text.rstrip("\n")
+        yield ""

@@ -6,29 +6,19 @@ config.train.batch_size, config.backends["target"].model, config.origins["train.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
-from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from skillopt_kernel.config.resolved import Config
+from skillopt_kernel.config.fields import above, at_least, between, default_of, description, is_secret, option
+from skillopt_kernel.config.packaged import packaged_names
+from skillopt_kernel.config.resolved import BackendChoice, Config, DriverChoice
 
-_HOMES = {
-    "Config": "resolved",
-    "DriverChoice": "resolved",
-    "BackendChoice": "resolved",
-    "option": "fields",
-    "at_least": "fields",
-    "above": "fields",
-    "between": "fields",
-    "description": "fields",
-    "is_secret": "fields",
-    "default_of": "fields",
-    "packaged_names": "packaged",
-}
-
-__all__ = ["load_config", *_HOMES]
+__all__ = [
+    "BackendChoice", "Config", "DriverChoice", "above", "at_least", "between", "default_of", "description",
+    "is_secret", "load_config", "option", "packaged_names",
+]  # fmt: skip
 
 
 def load_config(
@@ -46,15 +36,7 @@ def load_config(
     Nearest wins: overrides, the file, its `_base_` files, the environment (backends' settings only), defaults.
     Raises `ConfigError`, whose `problems` are sentences with file, line, column and key.
     """
-    from skillopt_kernel.config.build import Request, build, default_environ
-    from skillopt_kernel.config.load import load
-    from skillopt_kernel.config.overrides import parse
+    from skillopt_kernel.config.build import Request, build
+    from skillopt_kernel.config.load import load, parse_overrides
 
-    found = parse(overrides)
-    return build(Request(load(source), found, default_environ() if environ is None else environ))
-
-
-def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return build(Request(load(source), parse_overrides(overrides), dict(os.environ if environ is None else environ)))

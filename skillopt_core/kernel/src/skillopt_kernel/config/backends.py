@@ -7,186 +7,101 @@ The judge asks after its own key also the optimizer's, while both have the same 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
 
-import attrs
+from attrs import evolve
 
-from skillopt_kernel.config.fields import is_secret
-from skillopt_kernel.config.paths import resolve_paths
-from skillopt_kernel.config.resolved import REDACTED, BackendChoice
+from skillopt_kernel.config.draft import ROLES, Draft, Owner
+from skillopt_kernel.config.reading import read_value
+from skillopt_kernel.config.resolved import BackendChoice
 from skillopt_kernel.config.schema import ModelSettings
 from skillopt_kernel.config.structure import fields_of
 from skillopt_kernel.config.tree import DEFAULT, Node, Place
-from skillopt_kernel.errors import ConfigError, SkillOptError
 from skillopt_kernel.models.roles import backend_name, plan_roles
-from skillopt_kernel.plugins.manifest import Manifest
-
-if TYPE_CHECKING:
-    from skillopt_kernel.config.build import Draft
-
-ROLES = ("optimizer", "target", "judge")
-
-
-def split_role(name: str) -> tuple[str, str]:
-    """A key of `model` as (role or empty, the rest): "target_qwen_chat_timeout" is "target" and the rest."""
-    role, _, rest = name.partition("_")
-    return (role, rest) if role in ROLES and rest else ("", name)
-
-
-def backend_fields() -> Iterator[tuple[str, str]]:
-    """(prefix, name) of every installed backend whose manifest can be read."""
-    from skillopt_kernel.plugins.discovery import installed, read_manifest
-
-    for plugin in installed("backend"):
-        try:
-            prefix = read_manifest(plugin).prefix
-        except SkillOptError:
-            continue
-        if prefix:
-            yield prefix, plugin.name
 
 
 def resolve_backends(draft: Draft, model: ModelSettings) -> dict[str, BackendChoice]:
     """The choices of the three roles. A backend that cannot be loaded is a problem and leaves its role out."""
-    nodes = draft.section("model")
-    label = nodes.get("backend")
-    depth = label.place.depth if label is not None and not label.empty else DEFAULT.depth
-    own = {role: nodes.get(f"{role}_backend") for role in ROLES}
+    written = {name: node for name, node in draft.section("model").items() if not node.empty}
+    label = written.get("backend")
     # A role's key is overruled by a label that stands nearer to the user, unless the user's own file has the key:
     # what a base says of the roles is a default, what the user says of them is meant.
-    overruled = {
-        role for role, node in own.items() if node is not None and node.place.depth > max(depth, 0) and role != "judge"
-    }
-    plan = plan_roles(
-        model.backend, model.optimizer_backend, model.target_backend, model.judge_backend, overruled=overruled
-    )
-    named = {role: node for role, node in own.items() if node is not None and not node.empty and role not in overruled}
-    loaded: dict[str, Any] = {}
-    choices = {}
+    depth = max(label.place.depth if label is not None else DEFAULT.depth, 0)
+    pins = {role: node for role in ROLES if (node := written.get(f"{role}_backend")) is not None}
+    pins = {role: node for role, node in pins.items() if node.place.depth <= depth or role == "judge"}
+    plan = plan_roles(model.backend, **{role: getattr(model, f"{role}_backend") for role in pins})
+    choices, loaded = {}, {}
     for role in ROLES:
         # The judge follows the optimizer, and both roles the label.
-        sources = [role, "optimizer"] if role == "judge" else [role]
-        key = next((f"{each}_backend" for each in sources if each in named), "backend")
-        node = nodes.get(key)
-        set_by = node if node is not None and not node.empty else None
-        draft.origins[f"model.{role}_backend"] = str(set_by.place if set_by is not None else DEFAULT)
-        where = f"{set_by.where if set_by is not None else DEFAULT}: model.{key}"
-        name = getattr(plan, role)
+        pinned_by = "optimizer" if role == "judge" and role not in pins else role
+        key = f"model.{pinned_by}_backend" if pinned_by in pins else "model.backend"
+        node = pins.get(pinned_by, label)
+        draft.origins[f"model.{role}_backend"] = str(DEFAULT if node is None else node.place)
+        where, name = draft.where(key), plan[role]
         if name not in loaded:
-            loaded[name] = _load(draft, name, where)
-        if loaded[name] is not None:
-            like_optimizer = plan.judge == plan.optimizer
-            choices[role] = _Resolver(draft, role, name, where, like_optimizer).choose(*loaded[name])
-    _warn(draft, model, plan, named, label)
-    return choices
-
-
-def _warn(draft: Draft, model: ModelSettings, plan: Any, named: dict[str, Node], label: Node | None) -> None:
-    pinned = {"optimizer", "target"} <= set(named) and backend_name(model.backend) not in (plan.optimizer, plan.target)
-    if pinned and label is not None and not label.empty and label.place.depth <= named["target"].place.depth:
+            loaded[name] = draft.load("backend", name, where)
+        if (owner := loaded[name]) is not None:
+            asked = [role, "optimizer"] if role == "judge" and name == plan["optimizer"] else [role]
+            choices[role] = _Role(draft, asked).choose(owner, where)
+    # A label that is only inherited was not meant by the user, who is not to be bothered with it.
+    pinned = {"optimizer", "target"} <= set(pins) and backend_name(model.backend) not in plan.values()
+    if pinned and label is not None and label.place.depth <= 0:
         draft.warnings.append(
             f"{label.where}: model.backend: has no effect, since model.optimizer_backend and model.target_backend "
             f"name others"
         )
-    nodes = draft.section("model")
-    for role in ("optimizer", "target"):
-        written, node = nodes.get(role), named.get(role) or label
-        if written is None or written.empty or node is None or node.place.depth >= written.place.depth:
-            continue
-        draft.warnings.append(
-            f"{written.where}: model.{role}: the model {written.value!r} is kept although {node.where} names the "
-            f"backend {getattr(plan, role)}; set model.{role} too if that is not meant"
-        )
+    return choices
 
 
-def _load(draft: Draft, name: str, where: str) -> tuple[Manifest, type | None] | None:
-    from skillopt_kernel.config.owners import load_settings
+class _Role:
+    """Finds what is set for one role. `asked`: the roles whose keys and variables hold for it, its own first."""
 
-    try:
-        return load_settings("backend", name, where)
-    except SkillOptError as error:
-        draft.problems.append(str(error))
-        return None
+    def __init__(self, draft: Draft, asked: Sequence[str]) -> None:
+        self.draft, self.role, self.asked = draft, asked[0], asked
 
-
-class _Resolver:
-    """Resolves one role's settings."""
-
-    def __init__(self, draft: Draft, role: str, name: str, where: str, like_optimizer: bool) -> None:
-        self.draft, self.role, self.name, self.where = draft, role, name, where
-        self.roles = [role, "optimizer"] if role == "judge" and like_optimizer else [role]
-        self.nodes = draft.section("model")
-        self.variables: list[str] = []
-
-    def choose(self, manifest: Manifest, owner: type | None) -> BackendChoice:
-        values: dict[str, Any] = {}
-        for name, field in fields_of(owner).items() if owner is not None else ():
-            found = self.find(manifest.prefix + name, field)
-            if found is not None:
-                values[name] = self.take(found, field, manifest.prefix + name)
-        model = self.model(values, owner)
-        if owner is None:
-            return BackendChoice(self.role, self.name, model, None, self.where, tuple(self.variables), manifest.prefix)
-        if model is not None and "model" in fields_of(owner):
-            values["model"] = model
-        settings = self.draft.structurer.build(owner, values, self.where)
-        if settings is not None and model is None:
-            model = getattr(settings, "model", None) or None
-        return BackendChoice(self.role, self.name, model, settings, self.where, tuple(self.variables), manifest.prefix)
-
-    def find(self, key: str, field: attrs.Attribute[Any]) -> Node | None:
-        """The node of one setting, the nearest that is set; each key on the way is marked as used."""
-        found: Node | None = None
-        for name in (*(f"{role}_{key}" for role in self.roles), key):
-            node = self.nodes.get(name)
-            if node is None:
-                continue
-            self.draft.origins.setdefault(f"model.{name}", str(node.place))
-            if found is None and not node.empty and not (is_secret(field) and node.value == REDACTED):
-                found = node
-        if found is None:
+    def choose(self, owner: Owner, where: str) -> BackendChoice:
+        manifest, settings = owner
+        values = {}
+        for name, field in fields_of(settings).items():
+            key = manifest.prefix + name
             variable = field.metadata.get("env") or key.upper()
-            found = self.from_environment([*(f"{role.upper()}_{variable}" for role in self.roles), variable])
-        self.draft.origins[f"model.{self.role}_{key}"] = str(found.place if found is not None else DEFAULT)
-        return found
+            found = self.written([f"{each}_{key}" for each in self.asked] + [key])
+            if found is None:
+                found = self.variable([f"{each.upper()}_{variable}" for each in self.asked] + [variable])
+            full = f"model.{self.role}_{key}"
+            self.draft.origins[full] = str(DEFAULT if found is None else found.place)
+            if found is not None:
+                own = f"{self.role}_{key}" in self.draft.section("model")
+                values[name] = self.draft.setting(found, field, full if own else f"model.{key}")
+        model = self.model(values.get("model"))
+        if model is not None and "model" in fields_of(settings):
+            values["model"] = model
+        made = None if settings is None else self.draft.build(settings, values, where)
+        model = model or getattr(made, "model", None) or None
+        return BackendChoice(self.role, manifest.name, model, made, where, manifest.prefix)
 
-    def from_environment(self, names: list[str]) -> Node | None:
-        """The first environment variable that is set and not empty, as a node."""
-        from skillopt_kernel.config.reading import read_text
-
-        for name in names:
-            text = self.draft.environ.get(name, "")
-            if not text.strip():
-                continue
-            place = Place("environment", f"environment variable {name}")
-            self.variables.append(name)
-            try:
-                value = read_text(text, place).value
-            except ConfigError:
-                value = text
-            return Node(text if isinstance(value, dict | tuple) else value, place, text)
-        return None
-
-    def take(self, node: Node, field: attrs.Attribute[Any], key: str) -> Any:
-        full = f"model.{self.role}_{key}" if f"{self.role}_{key}" in self.nodes else f"model.{key}"
-        value = self.draft.structurer.value(node, field, full)
-        if is_secret(field) and isinstance(value, str) and value:
-            self.draft.note_secret(full, node, value)
-        return resolve_paths(self.draft, value, node, field, f"model.{self.role}_{key}")
-
-    def model(self, values: dict[str, Any], owner: type | None) -> str | None:
+    def model(self, setting: object) -> str | None:
         """The model's name: the role's key, the backend's own setting, the variable `<ROLE>_DEPLOYMENT`."""
-        for role in self.roles:
-            node = self.nodes.get(role)
-            if node is not None and not node.empty:
-                self.draft.origins[f"model.{self.role}"] = str(node.place)
-                return str(node.text if node.text is not None else node.value)
-        own = values.get("model")
-        if isinstance(own, str) and own:
-            return own
-        node = self.from_environment([f"{role.upper()}_DEPLOYMENT" for role in self.roles])
-        if node is not None:
-            self.draft.origins[f"model.{self.role}"] = str(node.place)
-            return str(node.text)
-        return None
+        node = self.written(self.asked)
+        if node is None and isinstance(setting, str) and setting:
+            return setting
+        node = node or self.variable([f"{each.upper()}_DEPLOYMENT" for each in self.asked])
+        if node is None:
+            return None
+        self.draft.origins[f"model.{self.role}"] = str(node.place)
+        return str(node.written)
+
+    def written(self, names: Sequence[str]) -> Node | None:
+        """The first of these keys of `model` that is set; each that is there is marked as used."""
+        nodes = {name: node for name in names if (node := self.draft.section("model").get(name)) is not None}
+        for name, node in nodes.items():
+            self.draft.origins.setdefault(f"model.{name}", str(node.place))
+        return next((node for node in nodes.values() if not node.empty), None)
+
+    def variable(self, names: Sequence[str]) -> Node | None:
+        """The first environment variable that is set and not empty."""
+        name = next((name for name in names if self.draft.environ.get(name, "").strip()), None)
+        if name is None:
+            return None
+        text = self.draft.environ[name]
+        return evolve(read_value(text, Place(f"environment variable {name}")), text=text)

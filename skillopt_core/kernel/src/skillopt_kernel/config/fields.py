@@ -38,34 +38,27 @@ def option(default: Any, description: str, check: Check | None = None, **metadat
     )
 
 
-def at_least(low: float) -> Check:
-    """A check for numbers: `low` or more."""
-
+def _limit(holds: Callable[[Any], bool], limit: str) -> Check:
     def check(_: Any, attribute: attrs.Attribute[Any], value: Any) -> None:
-        if value is not None and value < low:
-            raise ValueError(f"must be at least {low}, not {value}")
+        if value is not None and not holds(value):
+            raise ValueError(f"must be {limit}, not {value}")
 
     return check
+
+
+def at_least(low: float) -> Check:
+    """A check for numbers: `low` or more."""
+    return _limit(lambda value: value >= low, f"at least {low}")
 
 
 def above(low: float) -> Check:
     """A check for numbers: more than `low`."""
-
-    def check(_: Any, attribute: attrs.Attribute[Any], value: Any) -> None:
-        if value is not None and value <= low:
-            raise ValueError(f"must be greater than {low}, not {value}")
-
-    return check
+    return _limit(lambda value: value > low, f"greater than {low}")
 
 
 def between(low: float, high: float) -> Check:
     """A check for numbers: from `low` to `high`, both allowed."""
-
-    def check(_: Any, attribute: attrs.Attribute[Any], value: Any) -> None:
-        if value is not None and not low <= value <= high:
-            raise ValueError(f"must be from {low} to {high}, not {value}")
-
-    return check
+    return _limit(lambda value: low <= value <= high, f"from {low} to {high}")
 
 
 def description(settings: type, name: str) -> str:

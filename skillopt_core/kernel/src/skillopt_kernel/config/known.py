@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from skillopt_kernel.models.roles import backend_name
+from skillopt_kernel.plugins.known import known_names
 
 OWNED: dict[str, tuple[str, str]] = {
     "optimizer.learning_rate": ("scheduler", "constant"),
@@ -25,21 +26,8 @@ IGNORED: dict[str, str] = {
 }
 """Key -> why it is accepted and does nothing."""
 
-PREFIXES: dict[str, str] = {
-    "openai_compatible_": "openai_compatible",
-    "azure_openai_": "openai_chat",
-    "azure_": "openai_chat",
-    "openai_chat_": "openai_chat",
-    "qwen_chat_": "qwen_chat",
-    "minimax_": "minimax_chat",
-    "claude_chat_": "claude_chat",
-    "claude_code_exec_": "claude_code_exec",
-    "codex_exec_": "codex_exec",
-    "cursor_exec_": "cursor_exec",
-    "copilot_exec_": "copilot_exec",
-    "copilot_chat_": "copilot_chat",
-    "simulated_": "simulated",
-    "handoff_": "handoff",
+PREFIXES: dict[str, str] = {"azure_openai_": "openai_chat", "azure_": "openai_chat", "minimax_": "minimax_chat"} | {
+    f"{name}_": name for name in known_names("backend")
 }
 """What a backend's keys in `model` begin with -> the backend."""
 
@@ -54,38 +42,35 @@ FLAT: dict[str, str] = {
 }
 """Names of keys outside any section that differ from the key's name in its section."""
 
-_UPDATE_MODES = {
-    "patch": ("edits",),
-    "rewrite_from_suggestions": ("rewrite", "suggestions", "rewrite_suggestions"),
-    "full_rewrite_minibatch": ("full_rewrite", "minibatch_full_rewrite", "skill_rewrite_minibatch"),
-}
-_CONTROL_MODES = {
-    "fixed": ("manual", "scheduler", "scheduled"),
-    "autonomous": ("auto", "optimizer"),
-    "none": ("off", "no_lr", "false"),  # an unquoted `off` is false in YAML
-}
-_PAIRS = {
-    "mixed": ("default", "random", "all"),
-    "changed": ("change", "delta", "10_01", "01_10"),
-    "unchanged": ("stable", "same", "00_11"),
-}
 _ALIASES: dict[str, dict[str, str]] = {
-    key: {alias: name for name, aliases in table.items() for alias in aliases}
-    for key, table in (
-        ("optimizer.skill_update_mode", _UPDATE_MODES),
-        ("optimizer.lr_control_mode", _CONTROL_MODES),
-        ("optimizer.longitudinal_pair_policy", _PAIRS),
-    )
+    "optimizer.skill_update_mode": {
+        "patch": "edits",
+        "rewrite_from_suggestions": "rewrite suggestions rewrite_suggestions",
+        "full_rewrite_minibatch": "full_rewrite minibatch_full_rewrite skill_rewrite_minibatch",
+    },
+    "optimizer.lr_control_mode": {
+        "fixed": "manual scheduler scheduled",
+        "autonomous": "auto optimizer",
+        "none": "off no_lr false",  # an unquoted `off` is false in YAML
+    },
+    "optimizer.longitudinal_pair_policy": {
+        "mixed": "default random all",
+        "changed": "change delta 10_01 01_10",
+        "unchanged": "stable same 00_11",
+    },
+    "optimizer.lr_scheduler": {},
+    "evaluation.gate_metric": {},
+    "env.name": {},
+    "execution.executor": {},
 }
-NAMES = frozenset({*_ALIASES, "optimizer.lr_scheduler", "evaluation.gate_metric", "env.name", "execution.executor"})
-"""Keys whose value is a name: trimmed and in lower case before it is used."""
+"""Key whose value is a name -> name -> its aliases. Names are trimmed and in lower case."""
 
 
 def canonical(key: str, text: str) -> str:
     """The name that an alias stands for; other keys' values as they are."""
     if key in ("model.optimizer_backend", "model.target_backend", "model.judge_backend"):
         return backend_name(text) if text.strip() else ""
-    if key not in NAMES:
+    if key not in _ALIASES:
         return text
     plain = text.strip().lower()
-    return _ALIASES.get(key, {}).get(plain, plain)
+    return next((name for name, aliases in _ALIASES[key].items() if plain in aliases.split()), plain)

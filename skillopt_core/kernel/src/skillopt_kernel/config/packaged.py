@@ -1,4 +1,4 @@
-"""Files that distributions carry: configurations by name, and `package:import_name/path`.
+"""Where files are found: beside the file that names them, in the working directory, in installed packages.
 
 A packaged configuration is `configs/<name>.yaml` in the import package that an entry point of ours names. The
 kernel itself carries `default`. No package is imported to look for its files.
@@ -9,28 +9,17 @@ from __future__ import annotations
 from importlib.util import find_spec
 from pathlib import Path
 
+from skillopt_kernel.config.tree import Place
 from skillopt_kernel.errors import ConfigError
 
 PREFIX = "package:"
-_KERNEL = "skillopt_kernel"
 
 
-def packages() -> list[str]:
-    """The import packages that may carry configurations, the kernel first."""
-    from skillopt_kernel.plugins.discovery import installed
-
-    named = {plugin.value.partition(":")[0].partition(".")[0] for plugin in installed()}
-    return [_KERNEL, *sorted((named | {"skillopt_core"}) - {_KERNEL})]
-
-
-def package_folder(name: str) -> Path | None:
-    """The folder of a top-level import package, without importing it; `None` when it is not installed."""
-    try:
-        spec = find_spec(name) if name.isidentifier() else None
-    except (ImportError, ValueError):
-        return None
-    places = list(spec.submodule_search_locations or ()) if spec else []
-    return Path(places[0]) if places else None
+def candidates(text: str, place: Place) -> list[Path]:
+    """Where a path written at `place` is looked for: beside that file, then in the working directory."""
+    path = Path(text).expanduser()
+    folders = [place.folder, Path.cwd()] if place.folder else [Path.cwd()]
+    return list(dict.fromkeys((folder / path).resolve() for folder in folders))
 
 
 def package_path(text: str, where: str = "") -> Path:
@@ -40,7 +29,7 @@ def package_path(text: str, where: str = "") -> Path:
     """
     start = f"{where}: " if where else ""
     name, _, inside = text.removeprefix(PREFIX).replace("\\", "/").partition("/")
-    folder = package_folder(name)
+    folder = _package_folder(name)
     if folder is None:
         raise ConfigError(f"{start}{text!r}: no package {name!r} is installed")
     path = folder / inside
@@ -51,14 +40,26 @@ def package_path(text: str, where: str = "") -> Path:
     return path
 
 
+def _package_folder(name: str) -> Path | None:
+    """The folder of a top-level import package, without importing it; `None` when it is not installed."""
+    try:
+        spec = find_spec(name) if name.isidentifier() else None
+    except (ImportError, ValueError):
+        return None
+    places = list(spec.submodule_search_locations or ()) if spec else []
+    return Path(places[0]) if places else None
+
+
 def packaged_names() -> dict[str, list[str]]:
     """Every packaged configuration: name -> its `package:` paths; more than one is a conflict."""
-    names: dict[str, list[str]] = {"default": [f"{PREFIX}{_KERNEL}/default.yaml"]}
-    for package in packages():
-        folder = package_folder(package)
-        configs = folder / "configs" if folder else None
-        for path in sorted(configs.rglob("*.yaml")) if configs and configs.is_dir() else ():
-            name = path.relative_to(configs).with_suffix("").as_posix()  # type: ignore[arg-type]
+    from skillopt_kernel.plugins.discovery import installed
+
+    names: dict[str, list[str]] = {"default": [f"{PREFIX}skillopt_kernel/default.yaml"]}
+    packages = {plugin.value.partition(":")[0].partition(".")[0] for plugin in installed()} | {"skillopt_core"}
+    for package in sorted(packages):
+        configs = (_package_folder(package) or Path()) / "configs"
+        for path in sorted(configs.rglob("*.yaml")) if configs.is_absolute() else ():
+            name = path.relative_to(configs).with_suffix("").as_posix()
             names.setdefault(name, []).append(f"{PREFIX}{package}/configs/{name}.yaml")
     return dict(sorted(names.items()))
 

@@ -18,7 +18,7 @@ from skillopt_kernel.errors import ConfigError
 
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _TAG = "tag:yaml.org,2002:"
-_MOST = 100_000
+_KINDS = {"null", "bool", "int", "float", "str", "timestamp", "seq", "map"}
 _FLOAT = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+")
 """Numbers such as `1e-3`, which YAML 1.1 takes for text and everybody else for a number."""
 
@@ -39,7 +39,7 @@ def read_file(path: Path, label: str, depth: int) -> Node:
         # The codec counts from behind a byte order mark.
         offset = error.start + (3 if raw.startswith(b"\xef\xbb\xbf") else 0)
         raise ConfigError(f"{label}: is not UTF-8 (byte offset {offset}); save it as UTF-8") from None
-    node = read_text(text, Place("file", label, folder=path.parent, depth=depth))
+    node = read_text(text, Place(label, 1, 1, path.parent, depth))
     if node.value is None:
         return evolve(node, value={})
     if not isinstance(node.value, dict):
@@ -51,79 +51,60 @@ def read_text(text: str, place: Place) -> Node:
     """The node tree of a YAML text; `place` gives label, folder and depth. Raises `ConfigError`."""
     try:
         composed = yaml.compose(text, Loader=_Loader)
-        return Node(None, place) if composed is None else _Reader(place).node(composed, ())
+        return Node(None, place) if composed is None else _node(composed, place)
     except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        here = _place(mark, place) if mark else place
+        here = _at(place, error.problem_mark or error.context_mark)
         raise ConfigError(f"{here}: is not valid YAML: {error.problem or error.context}") from None
     except yaml.YAMLError as error:
         raise ConfigError(f"{place.label}: is not valid YAML: {str(error).splitlines()[0]}") from None
     except RecursionError:
-        raise ConfigError(f"{place.label}: is nested too deeply") from None
+        raise ConfigError(f"{place.label}: is nested too deeply, or an alias stands in its own value") from None
 
 
-def _place(mark: Any, place: Place) -> Place:
-    return evolve(place, line=mark.line + 1, column=mark.column + 1)
+def read_value(text: str, place: Place) -> Node:
+    """A text from outside a file as a YAML value that keeps its text: an override, an environment variable."""
+    if not text:
+        return Node("", place)  # `-o model.reasoning_effort=` says empty, `=null` says not set
+    try:
+        node = read_text(text, place)
+    except ConfigError:
+        return Node(text, place, text)  # no YAML: text as it stands, such as a path with a colon
+    quoted = isinstance(node.value, str) and node.text is None  # 'no' in quotes is the word without them
+    return node if quoted else evolve(node, text=text)
 
 
-class _Reader:
-    """Makes nodes of composed YAML; aliases of aliases cannot make more than `_MOST` values."""
+def _at(place: Place, mark: Any) -> Place:
+    return evolve(place, line=mark.line + 1, column=mark.column + 1) if mark and place.line else place
 
-    def __init__(self, place: Place) -> None:
-        self.place, self.count = place, 0
 
-    def node(self, composed: Any, above: tuple[int, ...]) -> Node:
-        here = _place(composed.start_mark, self.place)
-        self.count += 1
-        if self.count > _MOST:
-            raise ConfigError(f"{here}: holds more than {_MOST} values; are there aliases of aliases?")
-        if id(composed) in above:
-            raise ConfigError(f"{here}: an alias refers to the value that it stands in")
-        if isinstance(composed, yaml.ScalarNode):
-            return _scalar(composed, here)
-        above = (*above, id(composed))
-        kind = "seq" if isinstance(composed, yaml.SequenceNode) else "map"
-        if composed.tag != _TAG + kind:
-            raise ConfigError(f"{here}: the tag {_shown(composed.tag)} is not supported; write plain YAML")
-        if kind == "seq":
-            return Node(tuple(self.node(item, above) for item in composed.value), here)
-        return Node(self.mapping(composed, above), here)
-
-    def mapping(self, composed: Any, above: tuple[int, ...]) -> dict[str, Node]:
-        found: dict[str, Node] = {}
-        inherited: dict[str, Node] = {}
-        for key, value in composed.value:
-            here = _place(key.start_mark, self.place)
-            if not isinstance(key, yaml.ScalarNode) or key.tag == _TAG + "null":
-                raise ConfigError(f"{here}: a key must be a word")
-            node = self.node(value, above)
-            if key.tag == _TAG + "merge":
-                for source in node.value if isinstance(node.value, tuple) else (node,):
-                    if not isinstance(source.value, dict):
-                        raise ConfigError(f"{here}: `<<` takes a mapping or a list of mappings")
-                    inherited = source.value | inherited
-            elif key.value in found:
-                line = found[key.value].where.line
-                raise ConfigError(f"{here}: the key {key.value!r} stands here and in line {line}; delete one of them")
-            else:
-                found[key.value] = evolve(node, key=here)
-        return inherited | found
+def _node(composed: Any, place: Place) -> Node:
+    here = _at(place, composed.start_mark)
+    if composed.tag.removeprefix(_TAG) not in _KINDS:
+        raise ConfigError(f"{here}: the tag {composed.tag.replace(_TAG, '!!')} is not supported; write plain YAML")
+    if isinstance(composed, yaml.ScalarNode):
+        return _scalar(composed, here)
+    if isinstance(composed, yaml.SequenceNode):
+        return Node(tuple(_node(item, place) for item in composed.value), here)
+    found: dict[str, Node] = {}
+    for key, value in composed.value:
+        here_key = _at(place, key.start_mark)
+        if not isinstance(key, yaml.ScalarNode) or key.tag == _TAG + "null":
+            raise ConfigError(f"{here_key}: a key must be a word")
+        if key.value in found:
+            line = found[key.value].where.line
+            raise ConfigError(f"{here_key}: the key {key.value!r} stands here and in line {line}; delete one of them")
+        found[key.value] = evolve(_node(value, place), key=here_key)
+    return Node(found, here)
 
 
 def _scalar(composed: Any, here: Place) -> Node:
     kind, text = composed.tag.removeprefix(_TAG), composed.value
     if composed.style in ("'", '"', "|", ">") and kind == "str":
         return Node(text, here)
-    if kind in ("null", "bool", "int", "float") and not (kind in ("int", "float") and ":" in text):
+    # `2:1:7` and `12:30` are meant as they stand, not as numbers to the base of 60
+    if kind in ("null", "bool", "int", "float") and ":" not in text:
         try:
             return Node(yaml.constructor.SafeConstructor().construct_object(composed), here, text)
         except ValueError as error:  # such as `!!int many`
             raise ConfigError(f"{here}: {text!r} cannot be read: {error}") from None
-    if kind not in ("str", "int", "float", "timestamp", "value", "merge"):
-        raise ConfigError(f"{here}: the tag {_shown(composed.tag)} is not supported; write plain YAML")
-    # `2:1:7` and `12:30` are meant as they stand, not as numbers to the base of 60
     return Node(float(text) if _FLOAT.fullmatch(text) else text, here, text)
-
-
-def _shown(tag: str) -> str:
-    return "!!" + tag.removeprefix(_TAG) if tag.startswith(_TAG) else tag

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +12,8 @@ from attrs import field, frozen
 
 from skillopt_kernel.config import schema
 from skillopt_kernel.config.fields import is_secret, is_secret_name
+from skillopt_kernel.config.tree import REDACTED
 from skillopt_kernel.errors import ConfigError
-
-REDACTED = "[redacted]"
-"""What stands for a credential in `as_dict`; read back, it means "not set"."""
 
 _FREE_ENDINGS = ("base_url", "endpoint", "timeout", "timeout_seconds", "workers", "concurrency", "retries")
 
@@ -32,14 +30,13 @@ class DriverChoice:
 
 @frozen
 class BackendChoice:
-    """The backend of one role. `model` is `None` where only the backend knows; `environment`: variables used."""
+    """The backend of one role. `model` is `None` where only the backend knows."""
 
     role: str
     name: str
     model: str | None
     settings: Any = field(repr=False)
     where: str
-    environment: tuple[str, ...] = ()
     prefix: str = ""
 
 
@@ -93,13 +90,13 @@ class Config:
         `origin` says who gives them, such as "plugin critic"; it stands in `origins` and in messages.
         """
         from skillopt_kernel.config.build import build
-        from skillopt_kernel.config.overrides import from_mapping
+        from skillopt_kernel.config.load import overrides_of
 
-        return build(attrs.evolve(self._request, overrides=self._request.overrides + from_mapping(overrides, origin)))
+        return build(attrs.evolve(self._request, overrides=self._request.overrides + overrides_of(overrides, origin)))
 
     def as_dict(self) -> dict[str, Any]:
         """All values by section, as JSON; credentials stand as "[redacted]". Can be loaded again."""
-        return self._sections(_everything)
+        return self._sections(lambda _: True, {})
 
     def fingerprint(self) -> dict[str, Any]:
         """What can change a result, as JSON.
@@ -114,20 +111,22 @@ class Config:
         }
         return {name: section for name, section in sections.items() if section}
 
-    def _sections(self, wanted: Any, written: Mapping[str, str] | None = None) -> dict[str, Any]:
-        written = written or {}
-        sections: dict[str, dict[str, Any]] = {name: {} for name in schema.SECTIONS}
-        for name in schema.SECTIONS:
-            _put(sections[name], getattr(self, name), f"{name}.", wanted, written)
-        sections["model"] |= {f"{role}_backend": choice.name for role, choice in self.backends.items()}
-        sections["model"] |= {role: choice.model for role, choice in self.backends.items()}
-        sections["model"].pop("backend", None)
+    def _sections(self, wanted: Callable[[attrs.Attribute[Any]], bool], written: Mapping[str, str]) -> dict[str, Any]:
+        """The `wanted` fields by section; paths as they were `written`, where that is known."""
+
+        def values(settings: Any, prefix: str = "") -> dict[str, Any]:
+            fields = attrs.fields(type(settings)) if settings is not None else ()
+            kept = [field for field in fields if field.init and wanted(field)]
+            return {prefix + field.name: _jsonable(getattr(settings, field.name), field, written) for field in kept}
+
+        sections = {name: values(getattr(self, name)) for name in schema.SECTIONS}
+        del sections["model"]["backend"]
         for kind, choice in self.drivers.items():
-            _put(sections[DRIVER_SECTIONS[kind]], choice.settings, f"{DRIVER_SECTIONS[kind]}.", wanted, written)
+            sections[DRIVER_SECTIONS[kind]] |= values(choice.settings)
         for role, backend in self.backends.items():
-            _put(sections["model"], backend.settings, "model.", wanted, written, f"{role}_{backend.prefix}")
-        sections["prompts"] = {name: str(path) for name, path in self.prompts.items()}
-        return sections
+            sections["model"] |= {f"{role}_backend": backend.name, role: backend.model}
+            sections["model"] |= values(backend.settings, f"{role}_{backend.prefix}")
+        return sections | {"prompts": {name: str(path) for name, path in self.prompts.items()}}
 
 
 DRIVER_KEYS = {
@@ -142,35 +141,18 @@ DRIVER_KEYS = {
 DRIVER_SECTIONS = {kind: key.partition(".")[0] for kind, key in DRIVER_KEYS.items()}
 
 
-def _everything(_: attrs.Attribute[Any]) -> bool:
-    return True
-
-
 def _decisive(field: attrs.Attribute[Any]) -> bool:
     return not (is_secret(field) or field.metadata.get("free") or field.name.endswith(_FREE_ENDINGS))
 
 
-def _put(section: dict[str, Any], settings: Any, start: str, wanted: Any, written: Any, prefix: str = "") -> None:
-    """Write the wanted fields of `settings` into `section`, each key with `prefix` before it."""
-    if settings is None:
-        return
-    for each in attrs.fields(type(settings)):
-        if each.init and wanted(each):
-            key, value = prefix + each.name, getattr(settings, each.name)
-            if is_secret(each):
-                section[key] = REDACTED if value else value
-            else:
-                section[key] = written.get(start + key, jsonable(value))
-
-
-def jsonable(value: Any, key: str = "") -> Any:
-    """A settings value as JSON: paths as text, tuples as lists, credentials in mappings redacted."""
-    if isinstance(value, Mapping):
-        return {str(name): jsonable(item, str(name)) for name, item in value.items()}
-    if isinstance(value, list | tuple | set | frozenset):
-        return [jsonable(item) for item in value]
+def _jsonable(value: Any, field: attrs.Attribute[Any] | str, written: Mapping[str, str]) -> Any:
+    """A settings value as JSON: paths as text, tuples as lists, credentials redacted. `field`: the field or key."""
+    if value and (is_secret_name(field) if isinstance(field, str) else is_secret(field)):
+        return REDACTED
     if attrs.has(type(value)):
-        return {each.name: jsonable(getattr(value, each.name), each.name) for each in attrs.fields(type(value))}
-    if value is None or isinstance(value, bool | int | float | str):
-        return REDACTED if key and value and is_secret_name(key) else value
-    return str(value)
+        return {each.name: _jsonable(getattr(value, each.name), each, written) for each in attrs.fields(type(value))}
+    if isinstance(value, Mapping):
+        return {str(name): _jsonable(item, str(name), written) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_jsonable(item, "", written) for item in value]
+    return written.get(str(value), str(value)) if isinstance(value, Path) else value

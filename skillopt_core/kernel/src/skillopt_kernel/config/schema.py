@@ -130,6 +130,13 @@ class ExecutionSettings:
     executor: str = option("auto", "executor, by name; auto: as the environment asks", free=True)
 
 
+@frozen
+class PromptFile:
+    """One entry of the section `prompts`, whose keys are the prompts' names."""
+
+    path: Path = option(Path(), "Markdown file that is used instead of the prompt of that name")
+
+
 SECTIONS: dict[str, type] = {
     "train": TrainSettings,
     "gradient": GradientSettings,

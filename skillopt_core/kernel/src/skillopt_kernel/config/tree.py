@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from attrs import evolve, field, frozen
 
-Kind = Literal["override", "plugin", "file", "mapping", "environment", "default"]
+REDACTED = "[redacted]"
+"""What stands for a credential where a configuration is shown; read back, it means "not set"."""
 
 
 @frozen
 class Place:
     """Where a value was written.
 
-    label   a file as it is shown, or what an override was ("-o train.batch_size")
+    label   a file as it is shown, or what else gave the value: "-o", "environment variable X", "plugin critic"
+    line    with `column` for files alone: within a command line or a variable they help nobody
     folder  where a relative path is looked for first
     depth   how far from the user: 0 the file named, 1 its bases, 2 theirs; -1 an override; the nearer one wins
     """
 
-    kind: Kind
     label: str
     line: int | None = None
     column: int | None = None
@@ -28,11 +29,10 @@ class Place:
     depth: int = 0
 
     def __str__(self) -> str:
-        # Lines and columns within a command line or a variable help nobody.
-        return f"{self.label}:{self.line}:{self.column}" if self.kind == "file" and self.line else self.label
+        return f"{self.label}:{self.line}:{self.column}" if self.line else self.label
 
 
-DEFAULT = Place("default", "default", depth=1_000_000)
+DEFAULT = Place("default", depth=1_000_000)
 
 
 @frozen
@@ -55,8 +55,13 @@ class Node:
 
     @property
     def empty(self) -> bool:
-        """Whether this says "not set": null, or an empty text."""
-        return self.value is None or self.value == ""
+        """Whether this says "not set": null, an empty text, or a credential that was not shown."""
+        return self.value in (None, "", REDACTED)
+
+    @property
+    def written(self) -> Any:
+        """The value as a text key takes it: as it was spelt, but null stays null."""
+        return self.value if self.text is None or self.value is None else self.text
 
 
 def from_python(value: Any, place: Place) -> Node:
@@ -68,13 +73,11 @@ def from_python(value: Any, place: Place) -> Node:
     return Node(str(value) if isinstance(value, Path) else value, place)
 
 
-def plain(node: Node, as_text: bool = False) -> Any:
-    """The plain Python value of a node. `as_text`: scalars as they were spelt, where they are not null."""
+def plain(node: Node) -> Any:
+    """The plain Python value of a node."""
     if isinstance(node.value, dict):
-        return {key: plain(item, as_text) for key, item in node.value.items()}
-    if isinstance(node.value, tuple):
-        return [plain(item, as_text) for item in node.value]
-    return node.text if as_text and node.text is not None and node.value is not None else node.value
+        return {key: plain(item) for key, item in node.value.items()}
+    return [plain(item) for item in node.value] if isinstance(node.value, tuple) else node.value
 
 
 def merge(base: Node, child: Node) -> Node:
@@ -87,20 +90,10 @@ def merge(base: Node, child: Node) -> Node:
     return evolve(child, value=merged)
 
 
-def leaves(node: Node, path: str = "") -> Iterator[tuple[str, Node]]:
-    """Every (dotted key, node) below `node` that is not a mapping with keys, in order."""
-    if isinstance(node.value, dict) and (node.value or not path):
-        for key, item in node.value.items():
-            yield from leaves(item, f"{path}.{key}" if path else key)
-    else:
-        yield path, node
-
-
-def at(node: Node, path: tuple[str | int, ...]) -> Node:
+def at(node: Node, path: tuple[str, ...]) -> Node:
     """The node at `path`, or the deepest one on the way there."""
     for step in path:
-        inside = dict(enumerate(node.value)) if isinstance(node.value, tuple) else node.value
-        if not isinstance(inside, dict) or step not in inside:
+        if not isinstance(node.value, dict) or step not in node.value:
             break
-        node = inside[step]
+        node = node.value[step]
     return node

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
-from attrs import frozen
-
 ALIASES: dict[str, str] = {
     "": "openai_chat",
     "azure": "openai_chat",
@@ -32,15 +28,6 @@ TARGET_ONLY = frozenset({"codex_exec", "claude_code_exec", "cursor_exec", "copil
 """Labels that name the target's backend; the optimizer's is then `openai_chat`."""
 
 
-@frozen
-class RolePlan:
-    """The backend of each role, by name."""
-
-    optimizer: str
-    target: str
-    judge: str
-
-
 def backend_name(text: str) -> str:
     """The name of a backend from a label or alias: trimmed, in lower case."""
     plain = text.strip().lower()
@@ -48,24 +35,16 @@ def backend_name(text: str) -> str:
 
 
 def plan_roles(
-    label: str,
-    optimizer: str | None = None,
-    target: str | None = None,
-    judge: str | None = None,
-    *,
-    overruled: Collection[str] = (),
-) -> RolePlan:
-    """The backends of the roles.
+    label: str, optimizer: str | None = None, target: str | None = None, judge: str | None = None
+) -> dict[str, str]:
+    """Role -> the name of its backend, for the roles optimizer, target and judge.
 
-    A role that names its own backend has it. One that does not, or that is in `overruled` since the label was
-    written nearer to the user, has what the label says: `TARGET_ONLY` labels set the target alone, every other
-    label both roles. The judge is played by the optimizer's backend unless it names its own.
+    A role that names its own backend has it. One that does not has what the label says: `TARGET_ONLY` labels set
+    the target alone, every other label both roles. The judge is played by the optimizer's backend unless it names
+    its own.
     """
-    from_label = backend_name(label)
-    own = {"optimizer": optimizer, "target": target}
-    named = {
-        role: backend_name(value) for role, value in own.items() if value and value.strip() and role not in overruled
-    }
-    plays = named.get("optimizer", "openai_chat" if from_label in TARGET_ONLY else from_label)
-    judges = backend_name(judge) if judge and judge.strip() else plays
-    return RolePlan(plays, named.get("target", from_label), judges)
+    own = {"optimizer": optimizer, "target": target, "judge": judge}
+    named = {role: backend_name(value) for role, value in own.items() if value and value.strip()}
+    target_of_label = backend_name(label)
+    plays = named.get("optimizer", "openai_chat" if target_of_label in TARGET_ONLY else target_of_label)
+    return {"optimizer": plays, "target": target_of_label, "judge": plays} | named

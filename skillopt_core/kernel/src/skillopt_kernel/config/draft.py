@@ -1,0 +1,175 @@
+"""A configuration in the making: the merged tree, and what is learnt of its keys on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+from typing import Any
+
+import attrs
+from attrs import evolve
+
+from skillopt_kernel.config import known
+from skillopt_kernel.config.fields import is_secret
+from skillopt_kernel.config.schema import SECTIONS
+from skillopt_kernel.config.structure import Structurer, fields_of, guess
+from skillopt_kernel.config.tree import DEFAULT, Node
+from skillopt_kernel.errors import SkillOptError
+from skillopt_kernel.plugins.manifest import Manifest
+
+ROLES = ("optimizer", "target", "judge")
+
+Owner = tuple[Manifest, type | None]
+"""A driver's or plugin's manifest and the class of its settings."""
+
+
+def load_owner(kind: str, name: str, where: str = "") -> Owner:
+    """The plugin's manifest and settings class, whose types can be resolved. Raises `PluginError`."""
+    from skillopt_kernel.plugins.discovery import load_manifest, owner_of, settings_class
+    from skillopt_kernel.plugins.errors import PluginBroken
+
+    manifest = load_manifest(kind, name, where)
+    settings = settings_class(manifest, where)
+    try:
+        fields_of(settings)
+    except (NameError, TypeError) as error:  # an annotation that names something not imported at run time
+        raise PluginBroken(kind, name, owner_of(kind, name), error, where) from error
+    return manifest, settings
+
+
+class Draft(Structurer):
+    """Structures the keys of one merged tree.
+
+    keys     section -> the keys that the kernel or a driver in use owns, without backends' keys
+    origins  dotted key -> where its value came from, for every key that has been taken
+    unused   dotted key -> why nothing reads it
+    """
+
+    def __init__(self, root: Node, environ: Mapping[str, str]) -> None:
+        super().__init__()
+        self.root, self.environ = root, environ
+        self.keys = {section: set(fields_of(settings)) for section, settings in SECTIONS.items()}
+        self.origins: dict[str, str] = {}
+        self.unused: dict[str, str] = {}
+        self.credentials: set[str] = set()
+
+    def section(self, name: str) -> dict[str, Node]:
+        """The keys of a section that are set; a section that is null or missing has none."""
+        node = self.root.value.get(name)
+        return node.value if node is not None and isinstance(node.value, dict) else {}
+
+    def untaken(self) -> Iterator[tuple[str, Node]]:
+        """The keys in sections that nobody has taken yet."""
+        for section in SECTIONS:
+            for name, node in self.section(section).items():
+                if f"{section}.{name}" not in self.origins:
+                    yield f"{section}.{name}", node
+
+    def where(self, key: str) -> str:
+        """The place of a dotted key and its name, to begin a message with."""
+        section, _, name = key.partition(".")
+        node = self.section(section).get(name)
+        return f"{DEFAULT if node is None or node.empty else node.where}: {key}"
+
+    def load(self, kind: str, name: str, where: str) -> Owner | None:
+        """As `load_owner`; one that cannot be loaded is a problem."""
+        try:
+            return load_owner(kind, name, where)
+        except SkillOptError as error:
+            self.problems.append(str(error))
+            return None
+
+    def take(self, settings: type | None, nodes: Mapping[str, Node], prefix: str, where: str = "") -> Any:
+        """An instance of a settings class from the nodes by field name; fields without a node keep their default.
+
+        Null says "not set", unless the field may be null.
+        """
+        if settings is None:
+            return None
+        values: dict[str, Any] = {}
+        for name, each in fields_of(settings).items():
+            node = nodes.get(name)
+            self.origins.setdefault(prefix + name, str(DEFAULT))
+            if node is None or (node.value is None and type(None) not in getattr(each.type, "__args__", ())):
+                continue
+            self.origins[prefix + name] = str(node.place)
+            values[name] = self.setting(_named(node, prefix + name), each, prefix + name)
+        return self.build(settings, values, where or prefix.rstrip("."))
+
+    def setting(self, node: Node, field: attrs.Attribute[Any], key: str) -> Any:
+        """As `value`; a credential is remembered, with a warning when it was written where others may read it."""
+        value = self.value(node, field, key)
+        if is_secret(field) and isinstance(value, str) and value:
+            self.credentials.add(value)
+            if node.place.label == "-o":
+                variable = key.rpartition(".")[2].upper()
+                self.warnings.append(
+                    f"-o: a credential on the command line can be read by everyone on this machine and stays in the "
+                    f"shell's history; set the environment variable {variable} instead"
+                )
+        return value
+
+    def homes(self, name: str) -> list[str]:
+        """The dotted keys that a key without its section may mean; owners in use before those people know of."""
+        if name in known.FLAT:
+            return [known.FLAT[name]]
+        found = [f"{section}.{name}" for section, keys in self.keys.items() if name in keys]
+        found = found or [key for key in (*known.OWNED, *known.IGNORED) if key.endswith(f".{name}")]
+        return found or ([f"model.{name}"] if self.backend_of(name) else [])
+
+    def unknown(self, key: str, node: Node, names: Iterable[str]) -> None:
+        """Collect an unknown key with the nearest of `names`, or the section that has it, or `names`."""
+        name = key.rpartition(".")[2]
+        homes = [home.partition(".")[0] for home in self.homes(name)]
+        there = ", ".join(sorted(names))
+        otherwise = f"; it belongs in the section `{homes[0]}`" if homes else f"; the section has {there}"
+        self.problem(node, key, f"is no key{guess(name, names, otherwise)}")
+
+    @cached_property
+    def hook_owners(self) -> dict[str, Owner]:
+        """The installed hook plugins by the keys of sections that they own: their switches, and settings beside."""
+        from skillopt_kernel.plugins.discovery import installed
+
+        found: dict[str, Owner] = {}
+        for plugin in installed("hook"):
+            try:
+                owner = load_owner("hook", plugin.name)
+            except SkillOptError:
+                continue  # a broken plugin breaks nothing that does not use it
+            for switch in owner[0].keys:
+                section = switch.partition(".")[0]
+                found |= {switch: owner} | {f"{section}.{name}": owner for name in fields_of(owner[1])}
+        return found
+
+    @cached_property
+    def _prefixes(self) -> dict[str, str]:
+        """What a backend's keys begin with -> its name, of the installed backends and of those people know."""
+        from skillopt_kernel.plugins.discovery import installed, read_manifest
+
+        found = {}
+        for plugin in installed("backend"):
+            try:
+                found[read_manifest(plugin).prefix] = plugin.name
+            except SkillOptError:
+                continue
+        found.pop("", None)
+        return found | {prefix: name for prefix, name in known.PREFIXES.items() if prefix not in found}
+
+    def backend_of(self, name: str) -> str | None:
+        """The backend whose prefix a key of `model` bears, with or without a role before it."""
+        plain = without_role(name)
+        return next((backend for prefix, backend in self._prefixes.items() if plain.startswith(prefix)), None)
+
+
+def without_role(name: str) -> str:
+    """A key of `model` without the role that it is for: "target_qwen_chat_timeout" is "qwen_chat_timeout"."""
+    role, _, rest = name.partition("_")
+    return rest if role in ROLES and rest else name
+
+
+def _named(node: Node, key: str) -> Node:
+    """The node with an alias replaced by the name that it stands for."""
+    if not isinstance(node.written, str):
+        return node
+    name = known.canonical(key, node.written)
+    return node if name == node.written else evolve(node, value=name, text=None)
