@@ -86,7 +86,7 @@ def test_a_disabled_plugin_is_not_asked(explain: Explain) -> None:
     ("replace", "place", "message"),
     [
         (('wrap: {select: "explained_lab:log"', 'wrap: {selekt: "explained_lab:log"'), ":9:", "Did you mean 'select'?"),
-        (("explained_lab:log", "explained_lab:lag"), ":9:", "'explained_lab:lag' cannot be found"),
+        (("explained_lab:log", "explained_lab:lag"), ":9:", "'explained_lab:lag' cannot be imported"),
         (("explained_lab:keep", "explained_lab:log"), ":8:", "belongs under hooks.wrap"),
         (("path: [.]", "path: []"), ":6:", "add the line `path: [.]` under `hooks:`"),
         (('plugins: ["explained_lab:Critic"]', "plugins: [semantic_density]"), ":6:", "skillopt-hook-semantic-density"),

@@ -138,7 +138,9 @@ def test_a_defect_is_told_in_a_sentence_and_its_traceback_kept_in_a_file_without
     acme()
     assert main(["acme", "defect"]) == 1
     message = capsys.readouterr().err
-    assert message.startswith("Error: ZeroDivisionError in acme_tool_parts, which is a defect of it and not of yours.")
+    assert re.match(
+        r"Error: ZeroDivisionError in .*acme_tool_parts\.py:\d+, a defect and no mistake of yours\.", message
+    )
     file = Path(re.search(r"The traceback is in (\S+);", message).group(1))
     text = file.read_text(encoding="utf-8")
     assert "Traceback" in text

@@ -22,11 +22,6 @@ class Settings:
     api_key: str = field(default="", metadata={"env": "ACME_KEY"})
     limits: tuple[int, ...] = field(factory=tuple, metadata={"description": "limits of a call"})
 
-@frozen
-class Bare:
-    needed: int
-    silent: int = 1
-
 def make(settings, context): ...
 """
 
@@ -59,7 +54,7 @@ def test_a_broken_plugin_is_listed_like_any_other(install, capsys):
     assert "acme-backend" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("kind", ["backend", "backends", "Backend"])
+@pytest.mark.parametrize("kind", ["backend", "Backend"])
 def test_one_plugin_is_shown_with_its_settings(acme, capsys, kind):
     acme(needs=("ACME_HOME",))
     assert main(["plugins", "show", kind, "acme"]) == 0
@@ -86,7 +81,7 @@ def test_one_plugin_is_shown_with_its_settings(acme, capsys, kind):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["gat", "x"], "there is no kind 'gat'. Did you mean 'gate'?"),
+        (["gat", "x"], "'gat' is not one of 'backend', 'env', 'gate'"),
         (["backend", "acmee"], "there is no backend named 'acmee'. Did you mean 'acme'?"),
         (["backend", "handoff"], "pip install skillopt-backend-handoff"),
     ],
@@ -109,19 +104,18 @@ def test_a_check_finds_nothing_wrong_with_a_plugin_in_order(acme, capsys):
 
 
 @pytest.mark.parametrize(
-    ("facts", "count", "message"),
+    ("facts", "message"),
     [
-        ({"api": 7}, 1, "was written for plugin interface 7"),
-        ({"factory": "acme_parts:absent"}, 1, "has no attribute 'absent'"),
-        ({"settings": "acme_parts:make"}, 1, "is not an attrs class"),
-        ({"settings": "acme_parts:Bare"}, 3, "its setting 'needed' has no default"),
+        ({"api": 7}, "was written for plugin interface 7"),
+        ({"factory": "acme_parts:absent"}, "has no attribute 'absent'"),
+        ({"settings": "acme_parts:make"}, "is not an attrs class"),
     ],
 )
-def test_a_check_finds_what_is_wrong_and_ends_with_one(acme, capsys, facts, count, message):
+def test_a_check_finds_what_is_wrong_and_ends_with_one(acme, capsys, facts, message):
     acme(**facts)
     code, lines = findings(capsys)
     assert code == 1
-    assert len(lines) == count
+    assert len(lines) == 1
     assert message in lines[0]
 
 

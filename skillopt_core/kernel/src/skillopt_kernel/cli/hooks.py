@@ -11,14 +11,6 @@ from skillopt_kernel.cli.options import SeveralAfterOneFlag, chosen_config, conf
 from skillopt_kernel.console import echo
 
 
-def summary_of(hook: str) -> str:
-    """The first sentence of the hook's documentation."""
-    from skillopt_kernel import hookspecs
-
-    text = inspect.getdoc(getattr(hookspecs, hook)) or ""
-    return " ".join(text.partition("\n\n")[0].split())
-
-
 def kind_of(hook: str) -> str:
     """How the answers of a hook are used: "first answer", "all answers" or "observer"."""
     from skillopt_kernel.hookspecs import OBSERVERS, STAGES
@@ -33,11 +25,13 @@ def hooks(ctx: click.Context) -> None:
     """List every hook in the order of the loop, with its arguments."""
     if ctx.invoked_subcommand is not None:
         return
+    from skillopt_kernel import hookspecs
     from skillopt_kernel.plugins.registry import HOOKS
 
     for hook, arguments in HOOKS.items():
         echo(f"{hook}({', '.join(arguments)})  [{kind_of(hook)}]")
-        echo(f"    {summary_of(hook)}")
+        summary = (inspect.getdoc(getattr(hookspecs, hook)) or "").partition("\n\n")[0]
+        echo(f"    {' '.join(summary.split())}")
 
 
 @hooks.command(cls=SeveralAfterOneFlag)

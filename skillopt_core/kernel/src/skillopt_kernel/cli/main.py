@@ -6,12 +6,11 @@ Nothing but click and the standard library is imported before a subcommand is ch
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Sequence
+from pkgutil import resolve_name
 
 import click
 
-from skillopt_kernel.console import echo
 from skillopt_kernel.console import error as report
 from skillopt_kernel.errors import ModelError, SkillOptError
 
@@ -39,20 +38,20 @@ class LazyGroup(click.Group):
         return list(dict.fromkeys([*COMMANDS, *(plugin.name for plugin in installed("command"))]))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        from skillopt_kernel.plugins.discovery import load_manifest, load_object, load_part, owner_of
+        from skillopt_kernel.plugins.discovery import load_manifest, load_part, owner_of
         from skillopt_kernel.plugins.errors import PluginBroken, PluginNotFound
 
         if cmd_name in COMMANDS:
-            return _command(load_object(COMMANDS[cmd_name][0]), cmd_name)
+            command: click.Command = resolve_name(COMMANDS[cmd_name][0])
+            return command
         try:
             manifest = load_manifest("command", cmd_name)
         except PluginNotFound:
             return None
         command = load_part(manifest, manifest.factory)
         if not isinstance(command, click.Command):
-            raise PluginBroken(
-                "command", cmd_name, owner_of("command", cmd_name), f"{manifest.factory} is not a click command"
-            )
+            owner = owner_of("command", cmd_name)
+            raise PluginBroken("command", cmd_name, owner, f"{manifest.factory} is not a click command")
         return command
 
     def resolve_command(
@@ -61,55 +60,32 @@ class LazyGroup(click.Group):
         name = args[0]
         if name.startswith("-") or self.get_command(ctx, name) is not None:
             return super().resolve_command(ctx, args)
-        from skillopt_kernel.plugins.errors import nearest
+        from skillopt_kernel.plugins.errors import did_you_mean
         from skillopt_kernel.plugins.known import distribution_of
 
         distribution = distribution_of("command", name)
         if distribution is not None:
             sentence = f"The command {name!r} is not installed. Install it with: pip install {distribution}."
             raise click.UsageError(sentence, ctx)
-        guess = nearest(name, self.list_commands(ctx))
-        raise click.UsageError(f"There is no command {name!r}." + (f" Did you mean {guess!r}?" if guess else ""), ctx)
+        raise click.UsageError(f"There is no command {name!r}.{did_you_mean(name, self.list_commands(ctx))}", ctx)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The table of commands. A plugin that cannot be used is named with the reason."""
+        from skillopt_kernel.plugins.discovery import installed, read_manifest
+
+        rows = [(name, summary) for name, (_, summary) in COMMANDS.items()]
+        for plugin in installed("command"):
+            if plugin.name not in COMMANDS:
+                try:
+                    rows.append((plugin.name, read_manifest(plugin).summary))
+                except SkillOptError as error:
+                    rows.append((plugin.name, f"(broken, of {plugin.owner}) {error}"))
         with formatter.section("Commands"):
-            formatter.write_dl([(name, summary) for name, (_, summary) in COMMANDS.items()])
-        others = list(_plugin_summaries())
-        if others:
-            with formatter.section("Commands of plugins"):
-                formatter.write_dl(others)
-
-
-def _command(found: Any, name: str) -> click.Command:
-    if not isinstance(found, click.Command):
-        raise TypeError(f"the command {name!r} leads to a {type(found).__name__}, which is not a click command")
-    return found
-
-
-def _plugin_summaries() -> Iterator[tuple[str, str]]:
-    """Name and summary of each command plugin. One that cannot be used is named with the reason."""
-    from skillopt_kernel.plugins.discovery import installed, read_manifest
-    from skillopt_kernel.plugins.errors import PluginError
-
-    for plugin in installed("command"):
-        if plugin.name in COMMANDS:
-            continue
-        try:
-            yield plugin.name, read_manifest(plugin).summary
-        except PluginError as error:
-            yield plugin.name, f"(broken, of {plugin.owner}) {error}"
-
-
-def _show_version(ctx: click.Context, parameter: click.Parameter, value: bool) -> None:
-    if value and not ctx.resilient_parsing:
-        from skillopt_kernel.version import version_of
-
-        echo(f"skillopt {version_of('skillopt-kernel')}")
-        ctx.exit()
+            formatter.write_dl(rows)
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--version", is_flag=True, expose_value=False, is_eager=True, callback=_show_version, help="Show it.")
+@click.version_option(package_name="skillopt-kernel", message="skillopt %(version)s")
 def cli() -> None:
     """Train a skill: the Markdown document that a language-model agent is given as its instructions."""
 
@@ -167,22 +143,10 @@ def _defect(error: Exception) -> str:
         place = f"The traceback is in {file.name}; please send it with a report."
     except OSError as failure:
         place = f"Its traceback could not be written ({failure}):\n{text}"
-    return f"Error: {type(error).__name__} in {_module_of(error)}, which is a defect of it and not of yours. {place}"
-
-
-def _module_of(error: Exception) -> str:
-    """The innermost module of ours or of a plugin in which the error was raised."""
-    import sysconfig
-
-    library = sysconfig.get_path("stdlib")
-    name, frames = "skillopt_kernel", error.__traceback__
-    while frames is not None:
-        code = frames.tb_frame.f_code
-        module = str(frames.tb_frame.f_globals.get("__name__", ""))
-        if "site-packages" in code.co_filename or not code.co_filename.startswith((library, "<")):
-            name = module or name
-        frames = frames.tb_next
-    return name
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    return (
+        f"Error: {type(error).__name__} in {frame.filename}:{frame.lineno}, a defect and no mistake of yours. {place}"
+    )
 
 
 if __name__ == "__main__":

@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import click
 
 from skillopt_kernel.console import echo, table
-from skillopt_kernel.plugins.discovery import (
-    Installed,
-    find,
-    installed,
-    load_manifest,
-    load_part,
-    read_manifest,
-    settings_class,
-)
-from skillopt_kernel.plugins.errors import PluginConflict, PluginError, nearest
+from skillopt_kernel.plugins.discovery import find, installed, load_manifest, load_part, read_manifest, settings_class
+from skillopt_kernel.plugins.errors import PluginError
 from skillopt_kernel.plugins.manifest import KINDS, Manifest
 
 
@@ -33,17 +24,8 @@ def plugins(ctx: click.Context) -> None:
     echo("`skillopt plugins show KIND NAME` prints the settings of one, `skillopt plugins check` loads all.")
 
 
-def _kind(ctx: click.Context, parameter: click.Parameter, value: str) -> str:
-    singular = value.lower().removesuffix("s")
-    if singular in KINDS:
-        return singular
-    guess = nearest(value, KINDS)
-    cure = f" Did you mean {guess!r}?" if guess else ""
-    raise click.BadParameter(f"there is no kind {value!r}.{cure} Kinds: {', '.join(KINDS)}.")
-
-
 @plugins.command()
-@click.argument("kind", callback=_kind)
+@click.argument("kind", type=click.Choice(list(KINDS), case_sensitive=False))
 @click.argument("name")
 def show(kind: str, name: str) -> None:
     """Print what one plugin says of itself, and its settings with type, default and meaning."""
@@ -98,48 +80,21 @@ def _section(manifest: Manifest) -> str:
 @plugins.command()
 def check() -> int:
     """Load every manifest, settings class and factory; exit code 1 when one of them cannot be used."""
-    found = installed()
-    findings = list(_conflicts(found))
+    from skillopt_kernel.cli.main import COMMANDS
+
+    found, findings = installed(), []
     for plugin in found:
-        findings += _problems(plugin)
-    for finding in findings:
+        try:
+            find(plugin.kind, plugin.name)
+            manifest = read_manifest(plugin)
+            settings_class(manifest)
+            load_part(manifest, manifest.factory)
+        except PluginError as error:
+            findings.append(str(error))
+        if plugin.kind == "command" and plugin.name in COMMANDS:
+            problem = "can never be called: the kernel has a command of that name. Rename it."
+            findings.append(f"the command {plugin.name!r} of {plugin.owner} {problem}")
+    for finding in dict.fromkeys(findings):
         echo(finding)
     echo(f"{len(found)} plugins, {len(findings)} findings.")
     return 1 if findings else 0
-
-
-def _conflicts(found: Sequence[Installed]) -> Iterator[str]:
-    for (kind, name), count in Counter((plugin.kind, plugin.name) for plugin in found).items():
-        if count > 1:
-            owners = [plugin.owner for plugin in found if (plugin.kind, plugin.name) == (kind, name)]
-            yield str(PluginConflict(kind, name, owners))
-
-
-def _problems(plugin: Installed) -> list[str]:
-    from skillopt_kernel.cli.main import COMMANDS
-
-    try:
-        manifest = read_manifest(plugin)
-        settings = settings_class(manifest)
-        load_part(manifest, manifest.factory)
-    except PluginError as error:
-        return [str(error)]
-    start = f"the {plugin.kind} {plugin.name!r} of {plugin.owner}"
-    problems = []
-    if plugin.kind == "command" and plugin.name in COMMANDS:
-        problems.append(f"{start} can never be called: the kernel has a command of that name. Rename it.")
-    if settings is not None:
-        problems += [f"{start}: {problem}" for problem in _settings_problems(settings)]
-    return problems
-
-
-def _settings_problems(settings: type[Any]) -> Iterator[str]:
-    import attrs
-
-    from skillopt_kernel.config.fields import description
-
-    for field in attrs.fields(settings):
-        if field.default is attrs.NOTHING:
-            yield f"its setting {field.name!r} has no default. Give {settings.__name__}.{field.name} one."
-        if not description(settings, field.name):
-            yield f"its setting {field.name!r} has no description. Describe it in {settings.__name__}."

@@ -18,22 +18,13 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from skillopt_kernel.errors import ConfigError, HookError, SkillOptError
 from skillopt_kernel.plugins.errors import PASSED_ON
-from skillopt_kernel.records import (
-    Applied,
-    EditBudget,
-    GateDecision,
-    Outcome,
-    Proposal,
-    Scored,
-    SlowUpdate,
-    Task,
-    Update,
-)
+from skillopt_kernel.records import Applied, EditBudget, GateDecision, Outcome, Proposal, SlowUpdate, Update
 
 if TYPE_CHECKING:
     import pluggy
 
     from skillopt_kernel.interfaces import Epoch, Run, Step
+    from skillopt_kernel.records import Scored, Task
     from skillopt_kernel.store.events import Event
 
 Answer = TypeVar("Answer")

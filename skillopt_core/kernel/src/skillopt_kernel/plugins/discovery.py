@@ -54,12 +54,6 @@ class Installed(NamedTuple):
         """The distribution and its version: "skillopt-gate-hard 0.1.0"."""
         return f"{self.distribution} {self.version}"
 
-    @property
-    def entry(self) -> EntryPoint:
-        from importlib.metadata import EntryPoint
-
-        return EntryPoint(self.name, self.value, KINDS[self.kind])
-
 
 def installed(kind: str | None = None) -> tuple[Installed, ...]:
     """What is installed, of one kind or of all in the order of `KINDS`, sorted by name, then distribution.
@@ -113,9 +107,11 @@ def read_manifest(
 
     Raises `PluginBroken` or `PluginApiMismatch`.
     """
+    from importlib.metadata import EntryPoint
+
     kind, name, owner = plugin.kind, plugin.name, plugin.owner
     try:
-        manifest = load(plugin.entry)
+        manifest = load(EntryPoint(name, plugin.value, KINDS[kind]))
     except (Exception, SystemExit) as error:
         raise PluginBroken(kind, name, owner, error, where) from error
     if not isinstance(manifest, Manifest):

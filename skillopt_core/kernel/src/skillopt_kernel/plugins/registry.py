@@ -76,16 +76,9 @@ class RunManager(pluggy.PluginManager):
         return super().parse_hookimpl_opts(plugin, name)
 
     def register(self, plugin: object, name: str | None = None) -> str | None:
-        self._refuse_when_frozen()
-        return super().register(plugin, name)
-
-    def unregister(self, plugin: object | None = None, name: str | None = None) -> Any | None:
-        self._refuse_when_frozen()
-        return super().unregister(plugin, name)
-
-    def _refuse_when_frozen(self) -> None:
         if self.frozen:
             raise RuntimeError("the plugins of a run are fixed once it is assembled")
+        return super().register(plugin, name)
 
 
 def _problem(hook: str, function: Callable[..., Any], wrapper: bool) -> str:
