@@ -36,12 +36,16 @@ class RunDirectory:
     def open(
         cls, root: Path, fingerprint: Mapping[str, Any], *, fresh: bool = False, may_change: MayChange | None = None
     ) -> RunDirectory:
-        """The directory at `root`, to begin or to go on with; `fresh`: another beside it if that one is in use.
+        """The directory at `root`, to begin or to go on with; `fresh`: the first of `root`, `root-2`, ... that is free.
 
         Raises `RunDirectoryError` for a folder that holds something else, and for a run of another
         configuration, showing each difference.
         """
-        directory = cls(cls.fresh_name(root) if fresh else root)
+        place, number = root, 1
+        while fresh and place.exists():
+            number += 1
+            place = root.with_name(f"{root.name}-{number}")
+        directory = cls(place)
         differences = directory.differences(fingerprint) if directory.begun else {}
         refused = {key: both for key, both in differences.items() if may_change is None or not may_change(key, *both)}
         if refused:
@@ -59,15 +63,6 @@ class RunDirectory:
         canonical = json.dumps(fingerprint, sort_keys=True, ensure_ascii=False, default=str)
         return f"{safe_name(config_name)}-{hashlib.sha256(canonical.encode('utf-8')).hexdigest()[:8]}"
 
-    @staticmethod
-    def fresh_name(root: Path) -> Path:
-        """`root` if nothing is there yet, else `root-2`, `root-3`, ...: the first that is free."""
-        path, number = root, 1
-        while path.exists():
-            number += 1
-            path = root.with_name(f"{root.name}-{number}")
-        return path
-
     @property
     def begun(self) -> bool:
         """Whether a run has been begun here. Raises `RunDirectoryError` for what is no run directory."""
@@ -78,8 +73,8 @@ class RunDirectory:
         if (self.root / FINGERPRINT).exists():
             return True
         # config.json comes first: without a fingerprint the process was killed before anything was spent.
-        others = {path.name for path in self.root.iterdir()} - {CONFIG, LOCK, HOLDER}
-        strange = sorted(name for name in others if not name.endswith(".tmp"))
+        ours = {CONFIG, LOCK, HOLDER}
+        strange = sorted(path.name for path in self.root.iterdir() if path.name not in ours and path.suffix != ".tmp")
         if strange:
             raise RunDirectoryError(
                 f"{self.root} is not empty and not a run directory (it holds {', '.join(strange[:3])}); choose another "

@@ -6,7 +6,7 @@ What is read back has a strict inverse, one cattrs converter without coercion: 1
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 import attrs
@@ -18,19 +18,15 @@ from skillopt_kernel.records import Applied, Attempt, ItemReport, Outcome, Propo
 T = TypeVar("T")
 
 
-def _exactly(*kinds: type) -> Any:
-    def read(value: Any, kind: type) -> Any:
-        if type(value) not in kinds:
-            raise TypeError(f"must be {kind.__name__}, not {value!r:.80}")
-        return kind(value)
-
-    return read
+def _exactly(value: Any, kind: type) -> Any:
+    if type(value) is not kind and (kind, type(value)) != (float, int):
+        raise TypeError(f"must be {kind.__name__}, not {value!r:.80}")
+    return kind(value)
 
 
 _CONVERTER = cattrs.Converter(omit_if_default=True)
-_CONVERTER.register_structure_hook(str, _exactly(str))
-_CONVERTER.register_structure_hook(int, _exactly(int))
-_CONVERTER.register_structure_hook(float, _exactly(int, float))
+for _kind in (str, int, float):
+    _CONVERTER.register_structure_hook(_kind, _exactly)
 
 
 def structure(value: Any, kind: type[T]) -> T:
@@ -123,7 +119,7 @@ def proposal_fields(proposal: Proposal, mode: UpdateMode) -> dict[str, Any]:
         row["success_patterns"] = list(proposal.success_patterns)
     if proposal.notes:
         row["appendix_notes"] = list(proposal.notes)
-    row["patch"] = {"reasoning": proposal.reasoning, mode.payload: [item_fields(item, mode) for item in proposal.items]}
+    row["patch"] = {"reasoning": proposal.reasoning, mode.payload: _items(proposal.items, mode)}
     row["task_ids"] = list(proposal.task_ids)
     if proposal.error is not None:
         row["error"] = proposal.error
@@ -132,14 +128,11 @@ def proposal_fields(proposal: Proposal, mode: UpdateMode) -> dict[str, Any]:
 
 def update_fields(update: Update, mode: UpdateMode) -> dict[str, Any]:
     """`merged_patch.json` and `ranked_edits.json`."""
-    row: dict[str, Any] = {
-        "reasoning": update.reasoning,
-        mode.payload: [item_fields(item, mode) for item in update.items],
-    }
+    row: dict[str, Any] = {"reasoning": update.reasoning, mode.payload: _items(update.items, mode)}
     if update.ranking is not None:
         row["ranking_details"] = dict(update.ranking)
     if update.over_budget:
-        row["over_budget"] = [item_fields(item, mode) for item in update.over_budget]
+        row["over_budget"] = _items(update.over_budget, mode)
     if update.errors:
         row["errors"] = list(update.errors)
     return row
@@ -147,11 +140,15 @@ def update_fields(update: Update, mode: UpdateMode) -> dict[str, Any]:
 
 def report_fields(report: ItemReport, mode: UpdateMode) -> dict[str, Any]:
     """A row of `edit_apply_report.json`: the item, its `status` (one of `EDIT_STATUSES`), why in `detail`."""
-    item = item_fields(report.item, mode)
+    item = _item(report.item, mode)
     return {"index": report.index, **item, "status": report.status, "detail": report.detail}
 
 
-def item_fields(item: Any, mode: UpdateMode) -> dict[str, Any]:
+def _items(items: Sequence[Any], mode: UpdateMode) -> list[dict[str, Any]]:
+    return [_item(item, mode) for item in items]
+
+
+def _item(item: Any, mode: UpdateMode) -> dict[str, Any]:
     """An item as its update mode writes it; what is no item of it (an invalid one) as it came."""
     if attrs.has(type(item)):
         return mode.write_item(item)

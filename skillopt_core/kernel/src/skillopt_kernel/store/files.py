@@ -49,11 +49,10 @@ def writing(path: Path) -> Iterator[None]:
         ) from error
 
 
-def make_folder(path: Path) -> Path:
-    """Make `path` and what is missing above it, private to its owner, and return it."""
+def make_folder(path: Path) -> None:
+    """Make `path` and what is missing above it, private to its owner."""
     with writing(path):
         path.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
-    return path
 
 
 def _private(path: str | Path, flags: int) -> int:

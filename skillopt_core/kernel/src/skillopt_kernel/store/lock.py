@@ -11,13 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from skillopt_kernel.errors import RunDirectoryError
-from skillopt_kernel.store.files import FILE_MODE, make_folder, now, read_object, write_json, writing
+from skillopt_kernel.store.files import make_folder, now, read_object, write_json, writing
 
 LOCK = "run.lock"
 HOLDER = "run.lock.json"
-
-_PATIENCE = 0.3
-"""Seconds to wait for the lock: a viewer that looks whether it is held has it for a moment."""
 
 
 class RunLock:
@@ -30,10 +27,11 @@ class RunLock:
         """Take the lock. Raises `RunDirectoryError` naming who holds it."""
         import socket
 
-        from filelock import Timeout
+        from filelock import FileLock, Timeout
 
         make_folder(self.folder)
-        self._lock = _file_lock(self.folder, _PATIENCE)
+        # A viewer that looks whether the lock is held has it for a moment.
+        self._lock = FileLock(self.folder / LOCK, timeout=0.3, thread_local=False)
         with writing(self.folder / LOCK):
             try:
                 self._lock.acquire()
@@ -53,19 +51,15 @@ class RunLock:
 
 def holder(folder: Path) -> dict[str, Any] | None:
     """Who holds a directory's lock (`pid`, `host`, `since`), or `None` when nobody does. Changes nothing."""
+    from filelock import FileLock
+
     if not (folder / HOLDER).is_file() or not (folder / LOCK).is_file():
         return None
     try:
-        with _file_lock(folder, 0):
+        with FileLock(folder / LOCK, timeout=0):
             return None  # its process was killed and left its record
     except OSError:  # held, or not ours to open: say what is written
         return _record(folder)
-
-
-def _file_lock(folder: Path, timeout: float) -> Any:
-    from filelock import FileLock
-
-    return FileLock(folder / LOCK, timeout=timeout, mode=FILE_MODE, thread_local=False)
 
 
 def _record(folder: Path) -> dict[str, Any]:

@@ -47,7 +47,7 @@ class OutcomeStore:
         self._offsets: dict[bytes, int] = {}
         self._unscored: dict[bytes, int] = {}
         self._seconds: dict[str, float] = {}
-        self._folders: set[int] = set()
+        self._folders: set[str] = set()
         self._journal = files.Journal(run_folder / JOURNAL)
         for offset, row in files.read_lines(self._journal.path):
             try:
@@ -146,7 +146,7 @@ class OutcomeStore:
     def _remember(self, key: bytes, row: dict[str, Any], offset: int) -> None:
         if "attempt" in row:
             self._seconds[row["id"]] = row["attempt"].get("seconds", 0.0)
-            self._folders.add(_folder_key(row["folder"]))
+            self._folders.add(row["folder"].casefold())
         if "hard" in row:
             self._offsets.setdefault(key, offset)
             self._unscored.pop(key, None)
@@ -160,14 +160,10 @@ class OutcomeStore:
         """
         place = name = f"{folder}/predictions/{files.safe_name(task_id)}"
         number = 1
-        while _folder_key(place) in self._folders:
+        while place.casefold() in self._folders:
             number += 1
             place = f"{name}-{number}"
         return place
-
-
-def _folder_key(place: str) -> int:
-    return hash(place.casefold())
 
 
 def _key(ask: Ask) -> bytes:
