@@ -47,9 +47,9 @@ def folder(
         ("env", "share: '0.5'", "expected a number, got the text '0.5'; write it without quotes"),
         ("env", "tags: a", "expected a list, got the text 'a'; write [a, b]"),
         ("env", "table: [a]", "expected a mapping, got a list"),
-        ("env", "detail: 4", "expected one of auto, low, the number 3, got the number 4"),
+        ("env", "detail: 4", "expected one of auto, low, 3, got the number 4"),
         ("env", "switch: 1", "expected true or false, got the number 1"),
-        ("env", "words: {a: 1}", "expected text or a list, got a mapping"),
+        ("env", "words: {a: 1}", "expected a list, got a mapping; write [a, b]"),
         ("env", "workrs: 3", "is no key; did you mean 'workers'?"),
         ("env", "batch_size: 3", "is no key; it belongs in the section `train`"),
         ("model", "reasoning_effort: huge", 'expected one of "", low, medium, high, xhigh, max, got the text \'huge\''),
@@ -177,6 +177,17 @@ def test_a_hook_plugin_is_switched_on_by_the_key_that_it_owns(folder: Folder) ->
     (problem,) = folder.problems("evaluation:\n  use_semantic_density: true\n")
     assert problem.startswith("run.yaml:3:3: evaluation.use_semantic_density: ")
     assert "pip install skillopt-hook-semantic-density" in problem
+
+
+def test_a_disabled_hook_plugin_need_not_be_installed(folder: Folder) -> None:
+    config = folder.load(
+        "hooks: {plugins: [absent, probe_hook], settings: {absent: {a: 1}}}\n", "hooks.disable=[absent]"
+    )
+    assert set(config.plugins) == {"probe_hook"} and config.hooks.disable == ("absent",)
+    config = folder.load("evaluation: {use_semantic_density: true}\n", "hooks.disable=[semantic_density]")
+    assert config.plugins == {} and config.hooks.plugins == ("semantic_density",)
+    (problem,) = folder.problems("hooks: {plugins: [absent]}\n")
+    assert problem.startswith("run.yaml:2:9: hooks.plugins: there is no hook plugin named 'absent'")
 
 
 def test_settings_of_a_hook_plugin_are_checked_in_their_place(folder: Folder) -> None:

@@ -22,7 +22,7 @@ Override = tuple[str, Node]
 
 @frozen
 class Loaded:
-    """A merged configuration. `name` is the file's stem; `path` is `None` for a mapping."""
+    """A merged configuration. `name` is the file's stem or the packaged name; `path` is `None` for a mapping."""
 
     root: Node
     name: str
@@ -35,7 +35,8 @@ def load(source: str | Path | Mapping[str, Any]) -> Loaded:
         root = from_python(source, Place("the mapping given", folder=Path.cwd()))
         return Loaded(_with_bases(root, 0, ()), "configuration", None)
     path, label = _find(str(source), Place("command line"), str(source))
-    return Loaded(_read(path, label, 0, ()), path.stem, path)
+    name = str(source) if label.endswith(f"/configs/{source}.yaml") else path.stem
+    return Loaded(_read(path, label, 0, ()), name, path)
 
 
 def _find(text: str, place: Place, where: str) -> tuple[Path, str]:

@@ -159,12 +159,11 @@ class Structurer:
 
     def _literal(self, given: _Given, kind: Any) -> Any:
         choices = get_args(kind)
-        for choice in choices:
-            value = given.node.written if isinstance(choice, str) else given.node.value
-            if type(choice) is type(value) and choice == value:
-                return choice
-        near = guess(str(given.node.written), [each for each in choices if isinstance(each, str) and each])
-        words = ", ".join(each or '""' if isinstance(each, str) else _shown(each) for each in choices)
+        for value in (given.node.written, given.node.value):
+            if value in choices and not isinstance(value, bool):
+                return value
+        near = guess(str(given.node.written), [each for each in map(str, choices) if each])
+        words = ", ".join(str(each) or '""' for each in choices)
         raise _Mismatch(given, f"expected one of {words}, got {_shown(given.node.value)}{near}")
 
     def _union(self, given: _Given, kind: Any) -> Any:
@@ -178,10 +177,7 @@ class Structurer:
                 problems.append(error)
         if given.node.empty and type(None) in get_args(kind):
             return None
-        if len(problems) == 1:
-            raise problems[0]
-        words = " or ".join(_WORDS.get(member, "a list" if get_origin(member) else "a choice") for member in members)
-        raise _Mismatch(given, f"expected {words}, got {_shown(given.node.value)}")
+        raise problems[0]
 
     def _sequence(self, given: _Given, kind: Any) -> Any:
         if not isinstance(given.node.value, tuple):
