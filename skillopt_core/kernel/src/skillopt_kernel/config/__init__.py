@@ -36,7 +36,7 @@ def load_config(
     Nearest wins: overrides, the file, its `_base_` files, the environment (backends' settings only), defaults.
     Raises `ConfigError`, whose `problems` are sentences with file, line, column and key.
     """
-    from skillopt_kernel.config.build import Request, build
+    from skillopt_kernel.config.build import build
     from skillopt_kernel.config.load import load, parse_overrides
 
-    return build(Request(load(source), parse_overrides(overrides), dict(os.environ if environ is None else environ)))
+    return build(load(source), parse_overrides(overrides), dict(os.environ if environ is None else environ))

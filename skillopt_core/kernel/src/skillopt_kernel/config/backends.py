@@ -30,7 +30,7 @@ def resolve_backends(draft: Draft, model: ModelSettings) -> dict[str, BackendCho
     pins = {role: node for role in ROLES if (node := written.get(f"{role}_backend")) is not None}
     pins = {role: node for role, node in pins.items() if node.place.depth <= depth or role == "judge"}
     plan = plan_roles(model.backend, **{role: getattr(model, f"{role}_backend") for role in pins})
-    choices, loaded = {}, {}
+    choices = {}
     for role in ROLES:
         # The judge follows the optimizer, and both roles the label.
         pinned_by = "optimizer" if role == "judge" and role not in pins else role
@@ -38,9 +38,8 @@ def resolve_backends(draft: Draft, model: ModelSettings) -> dict[str, BackendCho
         node = pins.get(pinned_by, label)
         draft.origins[f"model.{role}_backend"] = str(DEFAULT if node is None else node.place)
         where, name = draft.where(key), plan[role]
-        if name not in loaded:
-            loaded[name] = draft.load("backend", name, where)
-        if (owner := loaded[name]) is not None:
+        owner = draft.load("backend", name, where)
+        if owner is not None:
             asked = [role, "optimizer"] if role == "judge" and name == plan["optimizer"] else [role]
             choices[role] = _Role(draft, asked).choose(owner, where)
     # A label that is only inherited was not meant by the user, who is not to be bothered with it.

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from skillopt_kernel.config import known
 from skillopt_kernel.config.backends import resolve_backends
-from skillopt_kernel.config.draft import Draft, load_owner, without_role
+from skillopt_kernel.config.draft import KERNEL_KEYS, Draft, load_owner, without_role
 from skillopt_kernel.config.fields import is_secret_name
 from skillopt_kernel.config.load import Loaded, Override
 from skillopt_kernel.config.resolved import DRIVER_KEYS, Config, DriverChoice
@@ -22,22 +22,14 @@ from skillopt_kernel.errors import ConfigError, SkillOptError
 from skillopt_kernel.plugins.manifest import Manifest
 
 _ALLOWED = (*SECTIONS, "prompts")
+_LISTED = f"; there are {', '.join(_ALLOWED)}"
 
 
-@frozen
-class Request:
-    """What a configuration is made of, kept so that overrides can be added later."""
-
-    loaded: Loaded
-    overrides: list[Override]
-    environ: Mapping[str, str]
-
-
-def build(request: Request) -> Config:
+def build(loaded: Loaded, overrides: Sequence[Override], environ: Mapping[str, str]) -> Config:
     """Resolve a configuration. Raises `ConfigError` with every problem that was found."""
-    draft = Draft(request.loaded.root, request.environ)
+    draft = Draft(loaded.root, environ)
     _check_sections(draft)
-    _apply(draft, request.overrides)
+    _apply(draft, overrides)
     _stop(draft)  # the sections must stand before what is in them can be judged
     kernel = {name: draft.take(cls, draft.section(name), f"{name}.") for name, cls in SECTIONS.items()}
     drivers = _take_drivers(draft, kernel)
@@ -47,8 +39,8 @@ def build(request: Request) -> Config:
     _check_other_keys(draft)
     _stop(draft)
     return Config(
-        name=request.loaded.name,
-        path=request.loaded.path,
+        name=loaded.name,
+        path=loaded.path,
         **(kernel | {"hooks": hooks}),
         prompts=prompts,
         drivers=drivers,
@@ -59,7 +51,7 @@ def build(request: Request) -> Config:
         unused=dict(sorted(draft.unused.items())),
         warnings=tuple(dict.fromkeys(draft.warnings)),
         written=draft.written,
-        request=request,
+        inputs=(loaded, overrides, environ),
     )
 
 
@@ -82,12 +74,9 @@ def _check_sections(draft: Draft) -> None:
             section, _, name = homes[0].partition(".")
             draft.problem(node, key, f"belongs in the section `{section}`: write `{section}: {{{name}: ...}}`")
         elif key not in _ALLOWED:
-            draft.problem(node, key, f"is no section{guess(key, _ALLOWED, f'; there are {_LISTED}')}")
+            draft.problem(node, key, f"is no section{guess(key, _ALLOWED, _LISTED)}")
         elif not (node.value is None or isinstance(node.value, dict)):
             draft.problem(node, key, "is a section, a mapping of keys")
-
-
-_LISTED = ", ".join(_ALLOWED)
 
 
 def _apply(draft: Draft, overrides: Sequence[Override]) -> None:
@@ -97,14 +86,14 @@ def _apply(draft: Draft, overrides: Sequence[Override]) -> None:
         whole = "." in key or (key in _ALLOWED and isinstance(node.value, dict))
         homes = [key] if whole else draft.homes(key)
         if whole and section not in _ALLOWED:
-            hint = guess(section, _ALLOWED, f"; there are {_LISTED}")
-            draft.problems.append(f"{node.place}: {section!r} is no section{hint}")
+            draft.problems.append(f"{node.place}: {section!r} is no section{guess(section, _ALLOWED, _LISTED)}")
         elif homes:
             for name in reversed(homes[0].split(".")):
                 node = Node({name: node}, node.place)
             draft.root = merge(draft.root, node)
         else:
-            hint = guess(key, set().union(*draft.keys.values()), "; a driver's key is written section.key=value")
+            names = [each.partition(".")[2] for each in KERNEL_KEYS]
+            hint = guess(key, names, "; a driver's key is written section.key=value")
             draft.problems.append(f"{node.place}: no section has the key {key!r}{hint}")
 
 
@@ -138,7 +127,6 @@ def _take_drivers(draft: Draft, kernel: dict[str, Any]) -> dict[str, DriverChoic
         owner = draft.load(kind, name, where) if name else None
         if owner is not None:
             section = owner[0].section or section
-            draft.keys.setdefault(section, set()).update(fields_of(owner[1]))
             settings = draft.take(owner[1], draft.section(section), f"{section}.", where)
             drivers[kind] = DriverChoice(kind, name, settings, where)
     return drivers

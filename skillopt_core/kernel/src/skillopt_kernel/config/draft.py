@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import cached_property
 from typing import Any
 
@@ -18,6 +19,8 @@ from skillopt_kernel.errors import SkillOptError
 from skillopt_kernel.plugins.manifest import Manifest
 
 ROLES = ("optimizer", "target", "judge")
+
+KERNEL_KEYS = [f"{section}.{name}" for section, settings in SECTIONS.items() for name in fields_of(settings)]
 
 Owner = tuple[Manifest, type | None]
 """A driver's or plugin's manifest and the class of its settings."""
@@ -40,7 +43,6 @@ def load_owner(kind: str, name: str, where: str = "") -> Owner:
 class Draft(Structurer):
     """Structures the keys of one merged tree.
 
-    keys     section -> the keys that the kernel or a driver in use owns, without backends' keys
     origins  dotted key -> where its value came from, for every key that has been taken
     unused   dotted key -> why nothing reads it
     """
@@ -48,7 +50,6 @@ class Draft(Structurer):
     def __init__(self, root: Node, environ: Mapping[str, str]) -> None:
         super().__init__()
         self.root, self.environ = root, environ
-        self.keys = {section: set(fields_of(settings)) for section, settings in SECTIONS.items()}
         self.origins: dict[str, str] = {}
         self.unused: dict[str, str] = {}
         self.credentials: set[str] = set()
@@ -76,7 +77,8 @@ class Draft(Structurer):
         try:
             return load_owner(kind, name, where)
         except SkillOptError as error:
-            self.problems.append(str(error))
+            if str(error) not in self.problems:
+                self.problems.append(str(error))
             return None
 
     def take(self, settings: type | None, nodes: Mapping[str, Node], prefix: str, where: str = "") -> Any:
@@ -110,11 +112,10 @@ class Draft(Structurer):
         return value
 
     def homes(self, name: str) -> list[str]:
-        """The dotted keys that a key without its section may mean; owners in use before those people know of."""
+        """The dotted keys that a key without its section may mean."""
         if name in known.FLAT:
             return [known.FLAT[name]]
-        found = [f"{section}.{name}" for section, keys in self.keys.items() if name in keys]
-        found = found or [key for key in (*known.OWNED, *known.IGNORED) if key.endswith(f".{name}")]
+        found = [key for key in (*KERNEL_KEYS, *self.origins, *known.OWNED, *known.IGNORED) if key.endswith(f".{name}")]
         return found or ([f"model.{name}"] if self.backend_of(name) else [])
 
     def unknown(self, key: str, node: Node, names: Iterable[str]) -> None:
@@ -132,13 +133,11 @@ class Draft(Structurer):
 
         found: dict[str, Owner] = {}
         for plugin in installed("hook"):
-            try:
+            with suppress(SkillOptError):  # a broken plugin breaks nothing that does not use it
                 owner = load_owner("hook", plugin.name)
-            except SkillOptError:
-                continue  # a broken plugin breaks nothing that does not use it
-            for switch in owner[0].keys:
-                section = switch.partition(".")[0]
-                found |= {switch: owner} | {f"{section}.{name}": owner for name in fields_of(owner[1])}
+                for switch in owner[0].keys:
+                    section = switch.partition(".")[0]
+                    found |= {switch: owner} | {f"{section}.{name}": owner for name in fields_of(owner[1])}
         return found
 
     @cached_property
@@ -146,14 +145,11 @@ class Draft(Structurer):
         """What a backend's keys begin with -> its name, of the installed backends and of those people know."""
         from skillopt_kernel.plugins.discovery import installed, read_manifest
 
-        found = {}
+        found = dict(known.PREFIXES)
         for plugin in installed("backend"):
-            try:
-                found[read_manifest(plugin).prefix] = plugin.name
-            except SkillOptError:
-                continue
-        found.pop("", None)
-        return found | {prefix: name for prefix, name in known.PREFIXES.items() if prefix not in found}
+            with suppress(SkillOptError):
+                found[read_manifest(plugin).prefix or f"{plugin.name}_"] = plugin.name
+        return found
 
     def backend_of(self, name: str) -> str | None:
         """The backend whose prefix a key of `model` bears, with or without a role before it."""

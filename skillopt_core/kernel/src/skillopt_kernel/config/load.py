@@ -41,12 +41,10 @@ def load(source: str | Path | Mapping[str, Any]) -> Loaded:
 
 def _find(text: str, place: Place, where: str) -> tuple[Path, str]:
     """The file that a path, a `package:` path or a packaged name stands for, and its label."""
-    if text.startswith(PREFIX):
-        return package_path(text, where), text
-    tried = candidates(text, place)
+    tried = candidates(text, place, where)
     for path in tried:
         if path.is_file():
-            return path, _shown(path)
+            return path, text if text.startswith(PREFIX) else _shown(path)
     named = find_packaged(text, where)
     if named is not None:
         return package_path(named), named

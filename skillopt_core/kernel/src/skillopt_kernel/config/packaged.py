@@ -15,8 +15,13 @@ from skillopt_kernel.errors import ConfigError
 PREFIX = "package:"
 
 
-def candidates(text: str, place: Place) -> list[Path]:
-    """Where a path written at `place` is looked for: beside that file, then in the working directory."""
+def candidates(text: str, place: Place, where: str = "") -> list[Path]:
+    """Where a path written at `place` is looked for: beside that file, then in the working directory.
+
+    Raises `ConfigError` for a `package:` path that leads nowhere.
+    """
+    if text.startswith(PREFIX):
+        return [package_path(text, where)]
     path = Path(text).expanduser()
     folders = [place.folder, Path.cwd()] if place.folder else [Path.cwd()]
     return list(dict.fromkeys((folder / path).resolve() for folder in folders))

@@ -73,7 +73,7 @@ class Config:
     unused: Mapping[str, str] = field(repr=False)
     warnings: tuple[str, ...] = ()
     _written: Mapping[str, str] = field(factory=dict, repr=False)
-    _request: Any = field(default=None, repr=False, eq=False)
+    _inputs: Any = field(default=None, repr=False, eq=False)
 
     def driver(self, kind: str) -> DriverChoice:
         """The driver of a kind. Raises `ConfigError` when the configuration names no environment."""
@@ -92,7 +92,8 @@ class Config:
         from skillopt_kernel.config.build import build
         from skillopt_kernel.config.load import overrides_of
 
-        return build(attrs.evolve(self._request, overrides=self._request.overrides + overrides_of(overrides, origin)))
+        loaded, given, environ = self._inputs
+        return build(loaded, [*given, *overrides_of(overrides, origin)], environ)
 
     def as_dict(self) -> dict[str, Any]:
         """All values by section, as JSON; credentials stand as "[redacted]". Can be loaded again."""

@@ -14,6 +14,8 @@ from attrs import frozen
 
 from skillopt_kernel.config.fields import above, at_least, option
 
+Control = Literal["fixed", "autonomous", "none"]
+Pairs = Literal["mixed", "changed", "unchanged"]
 Effort = Literal["", "low", "medium", "high", "xhigh", "max"]
 
 
@@ -43,16 +45,12 @@ class OptimizerSettings:
     """How much may change in one step, and what an epoch ends with."""
 
     lr_scheduler: str = option("cosine", "scheduler of the edit budget, by name")
-    lr_control_mode: Literal["fixed", "autonomous", "none"] = option(
-        "fixed", "fixed: the scheduler's budget; autonomous: the optimizer decides; none: no limit"
-    )
+    lr_control_mode: Control = option("fixed", "budget: the scheduler's (fixed), the optimizer's (autonomous), none")
     skill_update_mode: str = option("patch", "update mode, by name")
     use_slow_update: bool = option(True, "compare the epoch's first and last skill and write guidance")
     slow_update_samples: int = option(20, "training tasks of that comparison", at_least(0))
     slow_update_gate_with_selection: bool = option(False, "let the gate judge the guidance; else it is written")
-    longitudinal_pair_policy: Literal["mixed", "changed", "unchanged"] = option(
-        "mixed", "which pairs of the comparison are shown"
-    )
+    longitudinal_pair_policy: Pairs = option("mixed", "which pairs of the comparison are shown")
     use_meta_skill: bool = option(True, "keep advice for the optimizer from epoch to epoch")
     use_skill_aware_reflection: bool = option(False, "tell defects of the skill from lapses of execution")
     skill_aware_appendix_source: Literal["both", "failure_only"] = option("both", "whose notes enter the appendix")

@@ -19,7 +19,7 @@ from attrs import evolve, frozen
 from cattrs.errors import StructureHandlerNotFoundError
 
 from skillopt_kernel.config.fields import is_secret
-from skillopt_kernel.config.packaged import PREFIX, candidates, package_path
+from skillopt_kernel.config.packaged import candidates
 from skillopt_kernel.config.tree import Node, plain
 from skillopt_kernel.errors import ConfigError
 from skillopt_kernel.plugins.errors import nearest
@@ -98,7 +98,7 @@ class Structurer:
             if field.validator is not None:
                 field.validator(None, field, value)
             return value
-        except (ValueError, TypeError, StructureHandlerNotFoundError) as error:
+        except (ConfigError, ValueError, TypeError, StructureHandlerNotFoundError) as error:
             wrong = getattr(error, "given", given)
             # A credential's sentence is not repeated, since it may quote the value.
             hidden = "has a value that cannot be used; a credential is a text"
@@ -140,20 +140,13 @@ class Structurer:
 
     def _path(self, given: _Given, text: str) -> Path:
         tried = candidates(text, given.node.place)
-        if text.startswith(PREFIX):
-            try:
-                found = package_path(text)
-            except ConfigError as error:
-                raise _Mismatch(given, str(error)) from None
-        elif given.path == "output":
-            found = tried[-1]
-        else:
-            found = next((path for path in tried if path.exists()), tried[-1])
-            sentence = f"{text!r} is not at {' nor at '.join(map(str, tried))}"
-            if not found.exists() and given.path == "input":
-                raise _Mismatch(given, sentence)
-            if not found.exists():
-                self.warnings.append(f"{given.node.where}: {given.key}: {sentence}")
+        there = tried[-1:] if given.path == "output" else [path for path in tried if path.exists()]
+        found = (there or tried[-1:])[0]
+        sentence = f"{text!r} is not at {' nor at '.join(map(str, tried))}"
+        if not there and given.path == "input":
+            raise _Mismatch(given, sentence)
+        if not there:
+            self.warnings.append(f"{given.node.where}: {given.key}: {sentence}")
         self.written[str(found)] = text
         return found
 
