@@ -19,7 +19,6 @@ from skillopt_kernel.store.state import RunState
 CONFIG = "config.json"
 FINGERPRINT = "fingerprint.json"
 SUMMARY = "summary.json"
-BEST_SKILL = "best_skill.md"
 FINISHED = "finished"
 
 MayChange = Callable[[str, Any, Any], bool]
@@ -110,18 +109,16 @@ class RunDirectory:
 
     # Where things lie ---------------------------------------------------------------------------------------
 
-    def step(self, number: int) -> Path:
-        return self.root / "steps" / f"step_{number:04d}"
+    def step(self, number: int, batch: int | None = None) -> Path:
+        """Of a step, or of one of its accumulation batches; as `rollout` and `patches`."""
+        folder = self.root / "steps" / f"step_{number:04d}"
+        return folder if batch is None else folder / f"batch_{batch}"
 
     def rollout(self, number: int, batch: int | None = None) -> Path:
-        """Of a step, or of one of its accumulation batches."""
-        return self._of_batch(number, batch) / "rollout"
+        return self.step(number, batch) / "rollout"
 
     def patches(self, number: int, batch: int | None = None) -> Path:
-        return self._of_batch(number, batch) / "patches"
-
-    def _of_batch(self, number: int, batch: int | None) -> Path:
-        return self.step(number) if batch is None else self.step(number) / f"batch_{batch}"
+        return self.step(number, batch) / "patches"
 
     def selection_eval(self, number: int) -> Path:
         return self.step(number) / "selection_eval"
@@ -142,14 +139,14 @@ class RunDirectory:
 
     # Skills -------------------------------------------------------------------------------------------------
 
-    def save_skill(self, step: int, text: str) -> Path:
+    def save_skill(self, step: int, text: str) -> None:
         """Write the skill after `step`. One that is committed is never written over.
 
         What a process left that was killed before the commit of `step` is replaced: that step is taken again.
         """
         path = self.skill(step)
         if path.exists() and read_text(path) == text:
-            return path
+            return
         if path.exists():
             state = RunState.load(self.root)
             if state is not None and state.last_completed_step >= step:
@@ -158,14 +155,13 @@ class RunDirectory:
                     f"was changed from outside; restore it, or start again with --fresh."
                 )
         write_text(path, text)
-        return path
 
     def read_skill(self, step: int) -> str:
         return read_text(self.skill(step))
 
     def save_best(self, text: str) -> None:
         """Write `best_skill.md`, the copy for people; nothing is ever read back from it."""
-        write_text(self.root / BEST_SKILL, text)
+        write_text(self.root / "best_skill.md", text)
 
 
 def _flat(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

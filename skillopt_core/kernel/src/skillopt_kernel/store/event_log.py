@@ -36,7 +36,6 @@ class EventLog:
         self._seq = max((row.get("seq", 0) for row in last_lines(self._journal.path, 20)), default=0)
         self._queue: SimpleQueue[Event | threading.Event | None] = SimpleQueue()
         self._lock = threading.Lock()
-        self._closed = False
         self._failure: BaseException | None = None
         # A daemon: a second Ctrl-C must end the process though an observer hangs.
         self._thread = threading.Thread(target=self._observe, name="skillopt-observer", daemon=True)
@@ -48,37 +47,26 @@ class EventLog:
         """Queue one event. `data`: ids, numbers, relative paths and short texts. After `close` nothing is taken."""
         plain = {key: self._plain(value) for key, value in data.items()}
         with self._lock:
-            if self._closed:
-                return
             self._seq += 1
             self._queue.put(Event(name, self._seq, now(), self._run, epoch, step, stage, plain))
 
     def flush(self) -> None:
         """Wait until all that was emitted is written and delivered; raise the first failure there was."""
-        reached = threading.Event()
-        with self._lock:
-            if self._closed or threading.current_thread() is self._thread:
-                reached.set()
-            else:
-                self._queue.put(reached)
-        reached.wait()
-        self._raise_failure()
-
-    def close(self) -> None:
-        """Write and deliver what is queued, and end the thread. Raises as `flush` does."""
-        with self._lock:
-            if self._closed:
-                return
-            self._closed = True
-            self._queue.put(None)
-        self._thread.join()
-        self._journal.close()
-        self._raise_failure()
-
-    def _raise_failure(self) -> None:
+        if threading.current_thread() is not self._thread:
+            reached = threading.Event()
+            self._queue.put(reached)
+            while self._thread.is_alive() and not reached.wait(0.1):
+                pass
         failure, self._failure = self._failure, None
         if failure is not None:
             raise failure
+
+    def close(self) -> None:
+        """Write and deliver what is queued, and end the thread. Raises as `flush` does."""
+        self._queue.put(None)
+        self._thread.join()
+        self._journal.close()
+        self.flush()
 
     def _observe(self) -> None:
         while (item := self._queue.get()) is not None:

@@ -35,11 +35,7 @@ class Event:
 
         What every event has is never replaced by a key of `data`.
         """
-        line: dict[str, Any] = {
-            "v": EVENT_VERSION, "seq": self.seq, "time": self.time, "event": self.name, "run": self.run,
-        }  # fmt: skip
-        for key in ("epoch", "step", "stage"):
-            value = getattr(self, key)
-            if value is not None:
-                line[key] = value
+        line = {"v": EVENT_VERSION, "seq": self.seq, "time": self.time, "event": self.name, "run": self.run}
+        place = {"epoch": self.epoch, "step": self.step, "stage": self.stage}
+        line |= {key: value for key, value in place.items() if value is not None}
         return line | dict(self.data) | line

@@ -35,9 +35,8 @@ def structure(value: Any, kind: type[T]) -> T:
         return _CONVERTER.structure(value, kind)
     except Exception as error:
         told = [line.rpartition(" @ ") for line in cattrs.transform_error(error, "", _told)]
-        raise ValueError(
-            "; ".join(f"{path.lstrip('.')}: {what}" if path else what for what, _, path in told)
-        ) from error
+        sentences = [f"{path.lstrip('.')}: {what}" if path else what for what, _, path in told]
+        raise ValueError("; ".join(sentences)) from error
 
 
 def _told(error: BaseException, _: object) -> str:

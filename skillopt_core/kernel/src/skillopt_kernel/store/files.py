@@ -102,9 +102,9 @@ def json_line(value: Any) -> bytes:
     return _utf8(value)
 
 
-def json_list(lines: Iterable[bytes]) -> bytes:
-    """A JSON array with one element a line, of what `json_line` made: quick to write, easy to compare."""
-    return b"[\n" + b",\n".join(line.rstrip(b"\n") for line in lines) + b"\n]\n"
+def json_list(values: Iterable[Any]) -> bytes:
+    """A JSON array with one element a line: quick to write, easy to compare."""
+    return b"[\n" + b",\n".join(json_line(value).rstrip(b"\n") for value in values) + b"\n]\n"
 
 
 def _utf8(value: Any, indent: int | None = None) -> bytes:

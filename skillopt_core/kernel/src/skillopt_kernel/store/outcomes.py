@@ -117,16 +117,13 @@ class OutcomeStore:
         with self._lock:
             self._journal.sync()
 
-    def close(self) -> None:
-        with self._lock:
-            self._journal.close()
-            self._reader.close()
-
     def __enter__(self) -> OutcomeStore:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.close()
+        with self._lock:
+            self._journal.close()
+            self._reader.close()
 
     # With the lock held (or, in `__init__`, alone) -----------------------------------------------------------
 
@@ -198,13 +195,10 @@ def _write_attempt(folder: Path, attempt: Attempt) -> None:
     there has no line: it was left by a process that was killed. `files.json` says under which name each of the
     attempt's files lies there.
     """
-    contents = {
-        CONVERSATION: files.json_list(files.json_line(turn) for turn in fields.trajectory_fields(attempt.trajectory))
-    }
-    for role, name in _PROMPTS.items():
-        first = next((turn for turn in attempt.trajectory if turn.role == role), None)
-        if first is not None:
-            contents[name] = first.content.encode("utf-8", errors="replace")
+    contents = {CONVERSATION: files.json_list(fields.trajectory_fields(attempt.trajectory))}
+    for turn in reversed(attempt.trajectory):  # so that the first turn of a role is the one that stays
+        if turn.role in _PROMPTS:
+            contents[_PROMPTS[turn.role]] = turn.content.encode("utf-8", errors="replace")
     if attempt.files:
         names = _stored_names(attempt)
         contents |= {names[name]: data for name, data in attempt.files.items()}

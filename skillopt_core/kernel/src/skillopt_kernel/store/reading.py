@@ -20,8 +20,6 @@ from skillopt_kernel.store.lock import holder
 from skillopt_kernel.store.state import History, RunState
 
 RunStatus = Literal["running", "unfinished", "finished", "broken", "foreign"]
-_TAIL = 200
-"""How many events are looked at for what happens now."""
 
 
 @frozen(kw_only=True)
@@ -67,7 +65,7 @@ def read_run(folder: Path) -> RunView:
 def _view(folder: Path) -> RunView:
     summary = read_object(folder / SUMMARY) if (folder / SUMMARY).exists() else {}
     state = RunState.load(folder)
-    tail = last_lines(folder / EVENTS, _TAIL)
+    tail = last_lines(folder / EVENTS, 200)  # what happens now
     first = next((event for _, event in read_lines(folder / EVENTS)), {})
     begun = next((event for event in reversed(tail) if event.get("event") == "run_started"), first)
     last = tail[-1] if tail else {}

@@ -23,12 +23,10 @@ _CLOSED = frozenset({"role", "ended", "reason"})
 
 
 class Redactor:
-    """Replaces configured credentials by a marker. `ignored` counts those that are too short to be replaced."""
+    """Replaces configured credentials by a marker, but for those that are shorter than `SHORTEST_CREDENTIAL`."""
 
     def __init__(self, credentials: Iterable[str] = ()) -> None:
-        given = {credential.strip() for credential in credentials} - {""}
-        known = {credential for credential in given if len(credential) >= SHORTEST_CREDENTIAL}
-        self.ignored = len(given) - len(known)
+        known = {text for credential in credentials if len(text := credential.strip()) >= SHORTEST_CREDENTIAL}
         # Inside JSON text (a tool call's arguments) a quote or backslash of a credential is escaped.
         known |= {json.dumps(credential)[1:-1] for credential in known}
         longest_first = sorted(known, key=lambda credential: (-len(credential), credential))

@@ -15,7 +15,7 @@ from attrs import field, frozen
 
 from skillopt_kernel.errors import RunDirectoryError
 from skillopt_kernel.store.fields import structure
-from skillopt_kernel.store.files import json_line, json_list, read_json, write_bytes, write_json
+from skillopt_kernel.store.files import json_list, read_json, write_bytes, write_json
 
 STATE = "runtime_state.json"
 HISTORY = "history.json"
@@ -79,7 +79,7 @@ class History:
         return rows
 
     def write(self, records: Sequence[Mapping[str, Any]]) -> None:
-        write_bytes(self.path, json_list(json_line(dict(record)) for record in records))
+        write_bytes(self.path, json_list(records))
 
     def truncate(self, last_step: int) -> list[dict[str, Any]]:
         """The records up to the committed step; later ones, of a step that is taken again, are dropped.
