@@ -18,10 +18,8 @@ from contextlib import closing
 from math import fsum
 from typing import Any, Literal
 
-from attrs import define, field
-
 from skillopt_kernel.interfaces import Trial
-from skillopt_kernel.records import GateDecision, Outcome, Scored, Task
+from skillopt_kernel.records import GateDecision, Outcome, Scored
 
 GateAction = Literal["reject", "accept", "accept_new_best"]
 DECIMALS = 12
@@ -37,7 +35,8 @@ def compute_score(outcomes: Iterable[Outcome | Mapping[str, Any]]) -> tuple[floa
     pairs = [pair for pair in map(_pair, outcomes) if pair is not None]
     if not pairs:
         return None, None
-    return _mean(pair[0] for pair in pairs), _mean(pair[1] for pair in pairs)
+    hard, soft = zip(*pairs, strict=True)
+    return _mean(hard), _mean(soft)
 
 
 def evaluate_gate(candidate_score: float, current_score: float, best_score: float) -> GateAction:
@@ -60,54 +59,50 @@ class ScoreGate(ABC):
         """Ask the candidate as far as needed and decide. Pure but for `trial.evaluate`."""
         comparison = _Comparison(self, trial)
         if not comparison.comparable:
-            return comparison.undecided("the current skill has no score on any selection task")
+            return comparison.decision("undecided", "the current skill has no score on any selection task")
         comparison.ask()
         return comparison.decide()
 
 
-@define
 class _Comparison:
-    """One judgement in progress. `outcomes` are the candidate's in the order of `order`, as far as they count."""
+    """One judgement in progress.
 
-    gate: ScoreGate
-    trial: Trial
-    order: tuple[Task, ...] = ()
-    comparable: int = 0
-    bar: float = 0.0
-    outcomes: list[Outcome] = field(factory=list)
-    settled: bool = False
-    _bonuses: dict[str, float] = field(factory=dict)
+    order       the tasks as they are asked; the first `comparable` of them have a score of the current skill
+    bar         the current skill's gate score over those
+    outcomes    the candidate's, in this order, as far as they count
+    """
 
-    def __attrs_post_init__(self) -> None:
-        trial, current = self.trial, self.trial.current
-        scored = [task for task in trial.tasks if _scored(current, task.id)]
-        others = [task for task in trial.tasks if not _scored(current, task.id)]
-        stored = current.outcomes
-        scored.sort(key=lambda task: self.gate.score(stored[task.id].hard, stored[task.id].soft, current.skill))
-        self.order, self.comparable = tuple(scored + others), len(scored)
-        if scored:
-            self.bar = self._value([stored[task.id] for task in scored], current.skill)
+    def __init__(self, gate: ScoreGate, trial: Trial) -> None:
+        self.gate, self.trial = gate, trial
+        stored, skill = trial.current.outcomes, trial.current.skill
+        scored = [task for task in trial.tasks if _scored(trial.current, task.id)]
+        scored.sort(key=lambda task: gate.score(stored[task.id].hard, stored[task.id].soft, skill))
+        self.order = (*scored, *(task for task in trial.tasks if not _scored(trial.current, task.id)))
+        self.comparable = len(scored)
+        self.outcomes: list[Outcome] = []
+        self.bonuses = {side.skill: trial.bonus(side.skill) for side in (trial.candidate, trial.current, trial.best)}
+        self.bar = self._value(skill, [stored[task.id] for task in scored]) if scored else 0.0
 
     def ask(self) -> None:
         """Take outcomes in order until the prefix settles it, or until everything is asked."""
         stops = self.trial.early_stop
-        if not (stops and self._settles(())):
-            with closing(self._arriving()) as arriving:
-                for outcome in arriving:
-                    self.outcomes.append(outcome)
-                    if stops and self._settles(self.outcomes):
-                        break
-        self.settled = self._settles(self.outcomes)
+        if stops and self._settles(()):
+            return
+        with closing(self._arriving()) as arriving:
+            for outcome in arriving:
+                self.outcomes.append(outcome)
+                if stops and self._settles(self.outcomes):
+                    break
 
     def _arriving(self) -> Generator[Outcome, None, None]:
         """The candidate's outcomes in order, without gaps.
 
         Once outcomes that came out of order have settled the matter, nothing new is started. Those that were
-        stored before (a run was resumed) may then leave gaps, which are asked for after all, so that every
-        run finds the same prefix.
+        stored before (a run was resumed) may then leave gaps. These are asked for after all, as far as the last
+        that was there, so that every run finds the same prefix.
         """
         trial, skill, count = self.trial, self.trial.candidate.skill, 0
-        arrived: dict[str, Outcome] = {}
+        arrived: set[str] = set()
 
         def settled(so_far: Mapping[str, Outcome]) -> bool:
             arrived.update(so_far)
@@ -118,79 +113,69 @@ class _Comparison:
                 break
             count += 1
             yield outcome
-        if count < len(self.order):
-            yield from trial.evaluate(skill, self.order[count : self._enough(arrived)])
-
-    def _enough(self, arrived: Mapping[str, Outcome]) -> int:
-        """How many tasks, from the start, hold enough of the arrived outcomes to settle it; else all."""
-        found: list[Outcome] = []
-        for position, task in enumerate(self.order, start=1):
-            if task.id in arrived:
-                found.append(arrived[task.id])
-                if self._settles(found):
-                    return position
-        return len(self.order)
+        last = max((at for at, task in enumerate(self.order, start=1) if task.id in arrived), default=len(self.order))
+        if count < last:
+            yield from trial.evaluate(skill, self.order[count:last])
 
     def _settles(self, outcomes: Iterable[Outcome]) -> bool:
-        """Whether the candidate stays at or below the bar even if it wins every task that has no score here."""
         return self._bound(outcomes) <= self.bar
 
     def _bound(self, outcomes: Iterable[Outcome]) -> float:
+        """The most that the candidate can reach: every task that has no score here counts as a win."""
         scored = [outcome for outcome in outcomes if outcome.scored and _scored(self.trial.current, outcome.task_id)]
-        wins = [1.0] * (self.comparable - len(scored))
-        hard, soft = _mean([each.hard for each in scored] + wins), _mean([each.soft for each in scored] + wins)
-        return self._total(hard, soft, self.trial.candidate.skill)
+        return self._value(self.trial.candidate.skill, scored, wins=self.comparable - len(scored))
 
     def decide(self) -> GateDecision:
+        trial, settled = self.trial, self._settles(self.outcomes)
         own = {outcome.task_id: outcome for outcome in self.outcomes if outcome.scored}
-        pairs = _shared(own, self.trial.current)
-        if self.settled and (not pairs or (self.trial.early_stop and len(self.outcomes) < self.comparable)):
-            return self._stopped()
-        if not pairs:
-            return self.undecided("no selection task has a score for both the candidate and the current skill")
-        score = self._value([pair[0] for pair in pairs], self.trial.candidate.skill)
-        current = self._value([pair[1] for pair in pairs], self.trial.current.skill)
-        best_pairs = _shared(own, self.trial.best)
-        against_best = best = None
-        if best_pairs:
-            against_best = self._value([pair[0] for pair in best_pairs], self.trial.candidate.skill)
-            best = self._value([pair[1] for pair in best_pairs], self.trial.best.skill)
-        action = self._action(score > current, against_best, best)
-        hard, soft = compute_score(pair[0] for pair in pairs)
-        verdict = "is not above" if action == "reject" else "is above"
-        reason = f"{self.gate.name} {score:.4f} {verdict} the current skill's {current:.4f} over {len(pairs)} tasks"
-        if action == "reject" and score > current:
-            reason = (
-                f"{self.gate.name} cannot pass the current skill's {self.bar:.4f}, even if every task without a score "
-                f"were a win ({self._bound(self.outcomes):.4f})"
-            )
-        return self._decision(
-            action, reason, hard=hard, soft=soft, score=score, current_score=current, best_score=best,
-            compared=len(pairs),
-        )  # fmt: skip
+        against_current, against_best = self._compared(own, trial.current), self._compared(own, trial.best)
+        if against_current is None:
+            if settled:
+                return self._stopped(len(own))
+            reason = "no selection task has a score for both the candidate and the current skill"
+            return self.decision("undecided", reason)
+        score, current_score = against_current
+        better = score > current_score
+        if settled and (better or (trial.early_stop and len(self.outcomes) < self.comparable)):
+            return self._stopped(len(own))
+        action: GateAction = "accept" if better else "reject"
+        if better and against_best is not None and against_best[0] > against_best[1]:
+            action = "accept_new_best"
+        verdict = "is above" if better else "is not above"
+        shared = [outcome for outcome in own.values() if _scored(trial.current, outcome.task_id)]
+        hard, soft = compute_score(shared)
+        return self.decision(
+            action,
+            f"{self.gate.name} {score:.4f} {verdict} the current skill's {current_score:.4f} over {len(shared)} tasks",
+            hard=hard,
+            soft=soft,
+            score=score,
+            current_score=current_score,
+            best_score=None if against_best is None else against_best[1],
+            compared=len(shared),
+        )
 
-    def _action(self, better: bool, against_best: float | None, best: float | None) -> GateAction:
-        if self.settled or not better:
-            return "reject"
-        return "accept_new_best" if against_best is not None and best is not None and against_best > best else "accept"
+    def _compared(self, own: Mapping[str, Outcome], other: Scored) -> tuple[float, float] | None:
+        """The gate scores of the candidate and of `other` over the tasks on which both have one."""
+        shared = [task_id for task_id in own if _scored(other, task_id)]
+        if not shared:
+            return None
+        candidate = self._value(self.trial.candidate.skill, [own[task_id] for task_id in shared])
+        return candidate, self._value(other.skill, [other.outcomes[task_id] for task_id in shared])
 
-    def _stopped(self) -> GateDecision:
+    def _stopped(self, compared: int) -> GateDecision:
         bound = self._bound(self.outcomes)
         reason = (
             f"after {len(self.outcomes)} of {len(self.order)} tasks the candidate's {self.gate.name} can reach at most "
             f"{bound:.4f}, not above the current skill's {self.bar:.4f}"
         )
-        compared = sum(outcome.scored for outcome in self.outcomes)
-        return self._decision("reject", reason, bound=bound, current_score=self.bar, compared=compared)
+        return self.decision("reject", reason, bound=bound, current_score=self.bar, compared=compared)
 
-    def undecided(self, reason: str) -> GateDecision:
-        return self._decision("undecided", reason)
-
-    def _decision(self, action: str, reason: str, **numbers: Any) -> GateDecision:
-        accepted = action in ("accept", "accept_new_best")
+    def decision(self, action: str, reason: str, **numbers: Any) -> GateDecision:
+        side = self.trial.candidate if action.startswith("accept") else self.trial.current
         return GateDecision(
             action=action,
-            skill=self.trial.candidate.skill if accepted else self.trial.current.skill,
+            skill=side.skill,
             reason=reason,
             asked=len(self.outcomes),
             total=len(self.order),
@@ -198,18 +183,15 @@ class _Comparison:
             **numbers,
         )
 
-    def _value(self, outcomes: Sequence[Outcome], skill: str) -> float:
-        return self._total(_mean(each.hard for each in outcomes), _mean(each.soft for each in outcomes), skill)
-
-    def _total(self, hard: float, soft: float, skill: str) -> float:
-        if skill not in self._bonuses:
-            self._bonuses[skill] = self.trial.bonus(skill)
-        return round(self.gate.score(hard, soft, skill) + self._bonuses[skill], DECIMALS)
+    def _value(self, skill: str, outcomes: Sequence[Outcome], wins: int = 0) -> float:
+        """The gate score of `skill`, bonus included, with these outcomes, all scored, and so many wins beside them."""
+        hard = _mean([outcome.hard for outcome in outcomes] + [1.0] * wins)
+        soft = _mean([outcome.soft for outcome in outcomes] + [1.0] * wins)
+        return round(self.gate.score(hard, soft, skill) + self.bonuses[skill], DECIMALS)
 
 
-def _mean(values: Iterable[float]) -> float:
-    numbers = list(values)
-    return fsum(numbers) / len(numbers)
+def _mean(values: Sequence[float]) -> float:
+    return fsum(values) / len(values)
 
 
 def _pair(outcome: Outcome | Mapping[str, Any]) -> tuple[float, float] | None:
@@ -222,7 +204,3 @@ def _pair(outcome: Outcome | Mapping[str, Any]) -> tuple[float, float] | None:
 def _scored(side: Scored, task_id: str) -> bool:
     outcome = side.outcomes.get(task_id)
     return outcome is not None and outcome.scored
-
-
-def _shared(own: Mapping[str, Outcome], other: Scored) -> list[tuple[Outcome, Outcome]]:
-    return [(outcome, other.outcomes[task_id]) for task_id, outcome in own.items() if _scored(other, task_id)]

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from itertools import combinations, islice
 from pathlib import Path
 from random import Random
 from typing import Any, TypeVar
@@ -24,15 +25,8 @@ PARTS = ("train", "selection", "test")
 FOLDERS = {"train": "train", "selection": "val", "test": "test"}
 """Part of a split -> the folder that holds it."""
 
-ALIASES = {
-    "train": "train",
-    "selection": "selection",
-    "val": "selection",
-    "valid_seen": "selection",
-    "test": "test",
-    "valid_unseen": "test",
-}
-"""Every name that a split is known by -> its part."""
+ALIASES = {"val": "selection", "valid_seen": "selection", "valid_unseen": "test"}
+"""Other names of the parts."""
 
 MOST_IDS_NAMED = 20
 
@@ -42,9 +36,10 @@ MOST_IDS_NAMED = 20
 
 def split_name(name: str) -> str:
     """The part ("train", "selection" or "test") that `name` means. Raises `DataError` for an unknown one."""
-    part = ALIASES.get(name.strip().lower())
-    if part is None:
-        raise DataError(f"there is no split {name!r}; the known names are {', '.join(ALIASES)}.")
+    part = name.strip().lower()
+    part = ALIASES.get(part, part)
+    if part not in PARTS:
+        raise DataError(f"there is no split {name!r}; the known names are {', '.join((*PARTS, *ALIASES))}.")
     return part
 
 
@@ -92,16 +87,16 @@ def minimum_size(ratio: Sequence[int]) -> int:
     Not simply the smallest that works: 1:3:3 fills each part of 3 items, but not of 4. For ratios of more than
     100,000 to 1 a number that works, not always the smallest.
     """
-
-    def fills(total: int) -> bool:
-        return all(count > 0 for count, weight in zip(split_counts(total, ratio), ratio, strict=True) if weight)
-
     # Every exact share is at least 1 from here on; below, the largest remainder may still fill each part.
     size = -(-sum(ratio) // min(weight for weight in ratio if weight))
     lowest = max(1, size - 100_000)
-    while size > lowest and fills(size - 1):
+    while size > lowest and _fills(split_counts(size - 1, ratio), ratio):
         size -= 1
     return size
+
+
+def _fills(counts: Sequence[int], ratio: Sequence[int]) -> bool:
+    return all(count > 0 for count, weight in zip(counts, ratio, strict=True) if weight)
 
 
 def split_by_ratio(items: Sequence[Item], ratio: tuple[int, int, int], seed: int) -> dict[str, list[Item]]:
@@ -110,21 +105,15 @@ def split_by_ratio(items: Sequence[Item], ratio: tuple[int, int, int], seed: int
     Raises `DataError` when a part that the ratio asks for would be empty.
     """
     counts = split_counts(len(items), ratio)
-    if any(count == 0 for count, weight in zip(counts, ratio, strict=True) if weight):
+    if not _fills(counts, ratio):
         shares = ", ".join(f"{count} {part}" for count, part in zip(counts, PARTS, strict=True))
         written = ":".join(str(weight) for weight in ratio if weight)
         raise DataError(
             f"{len(items)} items are too few to split {written} ({shares}): no part may be empty. Give at least "
             f"{minimum_size(ratio)} items, or another env.split_ratio."
         )
-    shuffled = list(items)
-    Random(seed).shuffle(shuffled)
-    train, selection, _ = counts
-    return {
-        "train": shuffled[:train],
-        "selection": shuffled[train : train + selection],
-        "test": shuffled[train + selection :],
-    }
+    shuffled = iter(sample_tasks(items, len(items), seed))
+    return {part: list(islice(shuffled, count)) for part, count in zip(PARTS, counts, strict=True)}
 
 
 # Checks --------------------------------------------------------------------------------------------------
@@ -136,36 +125,33 @@ def check_splits(splits: Splits, where: str = "the data") -> Splits:
     Raises one `DataError` that names all offending ids for each split and pair of splits. Nothing is dropped:
     which of two equal rows is meant only the owner of the data can say.
     """
-    ids = {part: [task.id for task in tasks_of(splits, part)] for part in PARTS}
-    problems = []
-    for part in PARTS:
-        twice = _repeated(ids[part])
-        if twice:
-            problems.append(f"the {part} split holds {_count(twice)} more than once: {_named(twice)}")
-    for index, first in enumerate(PARTS):
-        for second in PARTS[index + 1 :]:
-            others = set(ids[second])
-            shared = list(dict.fromkeys(one for one in ids[first] if one in others))
-            if shared:
-                problems.append(f"{_count(shared)} in both {first} and {second}: {_named(shared)}")
+    times = {part: Counter(task.id for task in getattr(splits, part)) for part in PARTS}
+    repeated = {f"more than once in {part}": [one for one, count in times[part].items() if count > 1] for part in PARTS}
+    for first, second in combinations(PARTS, 2):
+        repeated[f"in both {first} and {second}"] = [one for one in times[first] if one in times[second]]
+    problems = [_problem(ids, place) for place, ids in repeated.items() if ids]
     if problems:
         raise DataError(
             f"{where} cannot be used: {'; '.join(problems)}. Each id may stand once in all splits: remove or rename "
             f"the repeated rows."
         )
     for part in ("train", "selection"):
-        if not ids[part]:
+        if not times[part]:
             raise DataError(
                 f"the {part} split of {where} is empty; training needs at least one task in train and in selection."
             )
     return splits
 
 
+def _problem(ids: Sequence[str], place: str) -> str:
+    named = ", ".join(repr(one) for one in ids[:MOST_IDS_NAMED])
+    more = len(ids) - MOST_IDS_NAMED
+    return f"{len(ids)} {'id' if len(ids) == 1 else 'ids'} {place}: {named}{f' and {more} more' if more > 0 else ''}"
+
+
 def limited(splits: Splits, limit: int) -> Splits:
     """Each split cut to its first `limit` tasks; 0 keeps all."""
-    if limit <= 0:
-        return splits
-    return Splits(*(tasks_of(splits, part)[:limit] for part in PARTS))
+    return Splits(*(getattr(splits, part)[: limit if limit > 0 else None] for part in PARTS))
 
 
 def check_train_size(configured: int, found: int) -> None:
@@ -177,56 +163,29 @@ def check_train_size(configured: int, found: int) -> None:
         )
 
 
-def _repeated(ids: Iterable[str]) -> list[str]:
-    return [one for one, times in Counter(ids).items() if times > 1]
-
-
-def _count(ids: Sequence[str]) -> str:
-    return "1 id" if len(ids) == 1 else f"{len(ids)} ids"
-
-
-def _named(ids: Sequence[str]) -> str:
-    more = len(ids) - MOST_IDS_NAMED
-    return ", ".join(repr(one) for one in ids[:MOST_IDS_NAMED]) + (f" and {more} more" if more > 0 else "")
-
-
 # A split written out -------------------------------------------------------------------------------------
 
 
 def write_splits(
-    folder: Path,
-    parts: Mapping[str, Sequence[Mapping[str, Any]]],
-    *,
-    source: str,
-    ratio: str,
-    seed: int,
-) -> bool:
-    """Write `<folder>/<part>/items.json` and, last, `split_manifest.json`; say whether anything had changed.
+    folder: Path, parts: Mapping[str, Sequence[Mapping[str, Any]]], *, source: str, ratio: str, seed: int
+) -> None:
+    """Write `<folder>/<part's folder>/items.json` and `split_manifest.json`, each replaced as a whole.
 
-    `parts` maps "train", "selection" and "test" to raw items. Files are UTF-8, each replaced as a whole, and a
-    file that already holds the same bytes is left alone. The manifest, written last, says that the split is
+    `parts` maps "train", "selection" and "test" to raw items. The manifest, written last, says that the split is
     complete: `{source_data_path, split_mode, split_ratio, split_seed, counts}`.
     """
     from skillopt_kernel.store.files import write_text
 
-    counts = {FOLDERS[part]: len(parts.get(part, ())) for part in PARTS}
-    manifest = {
+    documents: dict[str, Any] = {f"{FOLDERS[part]}/items.json": list(parts.get(part, ())) for part in PARTS}
+    documents["split_manifest.json"] = {
         "source_data_path": source,
         "split_mode": "ratio",
         "split_ratio": ratio,
         "split_seed": seed,
-        "counts": counts,
+        "counts": {FOLDERS[part]: len(parts.get(part, ())) for part in PARTS},
     }
-    documents: dict[str, Any] = {f"{FOLDERS[part]}/items.json": list(parts.get(part, ())) for part in PARTS}
-    documents["split_manifest.json"] = manifest
-    changed = False
     for name, content in documents.items():
-        text = json.dumps(content, ensure_ascii=False, indent=2) + "\n"
-        path = folder / name
-        if not path.is_file() or path.read_bytes() != text.encode("utf-8"):
-            write_text(path, text)
-            changed = True
-    return changed
+        write_text(folder / name, json.dumps(content, ensure_ascii=False, indent=2) + "\n")
 
 
 # Batches -------------------------------------------------------------------------------------------------
@@ -254,17 +213,12 @@ def epoch_batches(size: int, batch_size: int, accumulation: int, epoch: int, see
     sampling is without replacement within an epoch, but for these refills.
     """
     base = seed + 1000 * epoch
-    order = list(range(size))
-    Random(base).shuffle(order)
+    order = sample_tasks(range(size), size, base)
     batches = []
     for number in range(steps_per_epoch(size, batch_size, accumulation) * accumulation):
-        indices = order[number * batch_size : (number + 1) * batch_size]
         batch_seed = base + number + 1
-        if not indices:
-            indices = list(range(size))
-            Random(batch_seed).shuffle(indices)
-            indices = indices[:batch_size]
-        batches.append(Batch(batch_seed, tuple(indices)))
+        indices = order[number * batch_size : (number + 1) * batch_size]
+        batches.append(Batch(batch_seed, indices or sample_tasks(range(size), batch_size, batch_seed)))
     return tuple(batches)
 
 
