@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -19,7 +18,8 @@ from skillopt_kernel.history import RunSummary
 from skillopt_kernel.loop import artifacts
 from skillopt_kernel.loop.attempts import Purpose
 from skillopt_kernel.loop.final import by_kind
-from skillopt_kernel.loop.opening import Prepared, open_run, prepare, read_skill
+from skillopt_kernel.loop.opening import open_run
+from skillopt_kernel.loop.preparing import Prepared, prepare, read_skill
 from skillopt_kernel.loop.run import RunContext
 from skillopt_kernel.loop.scoring import outcomes_of
 from skillopt_kernel.loop.trainer import run_training
@@ -70,56 +70,10 @@ def train(
     directory = open_directory(prepared, out, fresh=fresh)
     if directory.finished and not directory.differences(prepared.fingerprint()):
         return RunSummary.from_json(directory.summary(), folder=str(directory.root))
-    stop = stop or threading.Event()
-    with open_run(prepared, directory, stop) as run:
-        directory.begin(prepared.config.as_dict(), prepared.fingerprint())
+    with open_run(prepared, directory, stop or threading.Event()) as run:
         if hasattr(prepared.environment, "save_splits"):
             prepared.environment.save_splits(directory.root)
-        watch = threading.Thread(target=_stop_pool, args=(run, stop), daemon=True)
-        watch.start()
-        try:
-            run.emit("run_started", **about(prepared, run))
-            return run_training(run)
-        except BaseException as error:
-            run.place.stage = None
-            run.emit("run_failed", error=type(error).__name__, message=str(error))
-            raise
-        finally:
-            run.ended.set()
-
-
-def _stop_pool(run: RunContext, stop: threading.Event) -> None:
-    """Carry the wish to stop to the pool, which may be waiting for attempts."""
-    while not run.ended.is_set():
-        if stop.wait(0.2):
-            run.pool.stop()
-            return
-
-
-def about(prepared: Prepared, run: RunContext) -> dict[str, Any]:
-    """What a run is about to do: the data of `run_started`, printed at the start."""
-    config, state = prepared.config, run.state_of_run
-    return {
-        "config": config.name,
-        "resumed": state.step > 0 or run.outcomes.count > 0,
-        "step_done": state.step,
-        "models": run.models.describe(),
-        "splits": {name: len(getattr(run.splits, name)) for name in ("train", "selection", "test")},
-        "epochs": run.plan.num_epochs,
-        "steps_per_epoch": run.plan.steps_per_epoch,
-        "total_steps": run.plan.total_steps,
-        "batch_size": config.train.batch_size,
-        "accumulation": config.train.accumulation,
-        "environment": config.drivers["env"].name,
-        "gate": config.drivers["gate"].name if config.evaluation.use_gate else "off (every candidate is taken)",
-        "scheduler": config.drivers["scheduler"].name,
-        "update": config.drivers["update"].name,
-        "epoch_end": [n for n in ("slow_update", "meta_skill") if run.hooks.performs(n)],
-        "workers": config.env.workers,
-        "folder": os.path.relpath(run.directory.root),
-        "skill_hash": run.digest(state.current.skill),
-        "warnings": list(config.warnings),
-    }
+        return run_training(run)
 
 
 def evaluate(
@@ -142,9 +96,7 @@ def evaluate(
     name, tasks = asked_tasks(prepared, split)
     directory = open_directory(prepared, out, fresh=False, prefix=f"eval-{name}-")
     with open_run(prepared, directory, stop or threading.Event()) as run:
-        directory.begin(prepared.config.as_dict(), prepared.fingerprint())
         purpose = Purpose("selection" if name == "selection" else name, name)
-        run.emit("run_started", **about(prepared, run))
         with run.stage("evaluate", {}, tasks=len(tasks)) as made:
             outcomes = outcomes_of(run, text, tasks, purpose)
             made["hard"], made["soft"] = compute_score(outcomes)

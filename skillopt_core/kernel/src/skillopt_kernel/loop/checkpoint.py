@@ -50,7 +50,7 @@ def save(run: RunContext) -> None:
         best_score=state.best_score,
         best_step=state.best_step,
         best_origin=state.best.origin,
-        extra=state.extra() | {"ledger": run.ledger.snapshot(), "seconds": run_seconds(run)},
+        extra=state.extra() | {"ledger": run.models.ledger.snapshot(), "seconds": run_seconds(run)},
     ).save(directory.root)
     directory.save_best(state.best.skill)
     run.emit("checkpoint_saved", file="runtime_state.json")
@@ -96,4 +96,4 @@ def _tuples(record: dict[str, Any]) -> dict[str, Any]:
 
 
 def run_seconds(run: RunContext) -> float:
-    return round(run.seconds_before + time.monotonic() - run.began, 3)
+    return round(run.state_of_run.seconds + time.monotonic() - run.began, 3)

@@ -115,7 +115,7 @@ def summarise(run: RunContext, tested: Mapping[str, tuple[Outcome, ...]]) -> Run
         total_forced=actions["force_accept"],
         epoch_stats=tuple(record.as_json() for record in state.epochs),
         total_wall_time_s=run_seconds(run),
-        token_summary=token_summary(run.ledger),
+        token_summary=token_summary(run.models.ledger),
         model_failures=dict(sum((Counter(record.model_failures) for record in state.history), Counter())),
         missing_outcomes=sum(not o.scored for outcomes in tested.values() for o in outcomes)
         + sum(record.rollout_missing + record.selection_missing for record in state.history),

@@ -1,35 +1,23 @@
-"""Opening a run: from a configuration to everything that the loop works with, checked before anything is spent."""
+"""Opening a prepared run: lock, store, models, pool and the last checkpoint; closed in reverse."""
 
 from __future__ import annotations
 
-import hashlib
-import logging
+import os
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
 from typing import Any
 
-import attrs
-from attrs import frozen
-
-from skillopt_kernel.config.resolved import Config
-from skillopt_kernel.errors import ConfigError, StoppedEarly
-from skillopt_kernel.interfaces import DriverContext, Environment
+from skillopt_kernel.errors import StoppedEarly
+from skillopt_kernel.interfaces import DriverContext
 from skillopt_kernel.loop.attempts import AttemptPool
 from skillopt_kernel.loop.checkpoint import restore
-from skillopt_kernel.loop.plan import Plan
+from skillopt_kernel.loop.preparing import Prepared
 from skillopt_kernel.loop.run import RunContext
 from skillopt_kernel.loop.state import LoopState
 from skillopt_kernel.loop.worker import AttemptWorker, Limits
 from skillopt_kernel.models.opening import Models
-from skillopt_kernel.plugins.assembly import Assembled, assemble
-from skillopt_kernel.plugins.discovery import make_driver, owner_of
-from skillopt_kernel.prompting import Prompt, resolve_prompts
-from skillopt_kernel.records import Splits, Task
-from skillopt_kernel.skill import skill_hash
-from skillopt_kernel.splits import check_splits, check_train_size
-from skillopt_kernel.stages import default_stages
+from skillopt_kernel.plugins.discovery import make_driver
 from skillopt_kernel.store.directory import RunDirectory
 from skillopt_kernel.store.event_log import EventLog
 from skillopt_kernel.store.lock import RunLock
@@ -38,141 +26,6 @@ from skillopt_kernel.store.redaction import Redactor
 
 EXECUTORS = {"thread": "threads", "process": "processes"}
 """Which executor `auto` means, by what the environment says of itself."""
-
-
-@frozen
-class Prepared:
-    """A configuration with its drivers made and its data checked; nothing is written or spent yet."""
-
-    config: Config
-    assembled: Assembled
-    environment: Environment
-    splits: Splits
-    skill: str
-    mode: Any
-    scheduler: Any
-    gate: Any
-    prompts: Mapping[str, Prompt]
-    models: Models
-    logger: logging.Logger
-
-    def fingerprint(self) -> dict[str, Any]:
-        """What can change a result: configuration, start skill, data, prompts, and the drivers' versions."""
-        data = hashlib.sha256()
-        for name in ("train", "selection", "test"):
-            data.update("|".join([name, *(task.content_hash() for task in getattr(self.splits, name))]).encode())
-        owners = {kind: owner_of(kind, choice.name) for kind, choice in self.config.drivers.items()}
-        owners |= {role: owner_of("backend", choice.name) for role, choice in self.config.backends.items()}
-        return {
-            **self.config.fingerprint(),
-            "start_skill": skill_hash(self.skill),
-            "data": data.hexdigest()[:16],
-            "prompts": {name: prompt.hash for name, prompt in self.prompts.items()},
-            "drivers": owners,
-        }
-
-
-def prepare(config: Config, plugins: Sequence[tuple[str, Any]] = (), *, skill: str | None = None) -> Prepared:
-    """Assemble the hooks, let them configure, make the drivers and check the data.
-
-    plugins: further hook plugins as (name, object), asked before the defaults. skill: the text to start from,
-    in place of the configured one.
-    """
-    logger = logging.getLogger("skillopt")
-    assembled = assemble(
-        default_stages(), config.hooks, _folder_of(config), drivers=plugins, where=lambda key: place_of(config, key)
-    )
-    config = configured(config, assembled, logger)
-    context = DriverContext(logger=logger, seed=config.train.seed)
-    environment = _driver(config, "env", attrs.evolve(context, common=config.env))
-    splits = environment.splits()
-    check_splits(splits)
-    splits = first_tasks(splits, config)
-    check_train_size(config.train.train_size, len(splits.train))
-    models = open_models(config, logger)
-    models.check_capabilities("target", environment.targets)
-    models.check_capabilities("optimizer")
-    mode = _driver(config, "update", context)
-    return Prepared(
-        config=config,
-        assembled=assembled,
-        environment=environment,
-        splits=splits,
-        skill=start_skill(config, environment) if skill is None else skill,
-        mode=mode,
-        scheduler=_driver(config, "scheduler", context),
-        gate=_driver(config, "gate", context),
-        prompts=resolve_prompts(config.prompts, environment, mode),
-        models=models,
-        logger=logger,
-    )
-
-
-def configured(config: Config, assembled: Assembled, logger: logging.Logger) -> Config:
-    """The configuration after every `skillopt_configure`."""
-    before_run = BeforeRun(config, config.train.seed, logger)
-    for plugin, overrides in assembled.calls.configure(before_run):  # type: ignore[arg-type]
-        config = config.with_overrides(overrides, origin=f"plugin {plugin}")
-    return config
-
-
-@frozen
-class BeforeRun:
-    """What `skillopt_configure` is given: there is no run yet."""
-
-    settings: Config
-    seed: int
-    logger: logging.Logger
-
-
-def first_tasks(splits: Splits, config: Config) -> Splits:
-    """The first `sel_env_num` selection and `test_env_num` test tasks; 0 means all."""
-
-    def first(tasks: tuple[Task, ...], count: int) -> tuple[Task, ...]:
-        return tasks[:count] if count else tasks
-
-    evaluation = config.evaluation
-    return Splits(
-        tuple(splits.train),
-        first(tuple(splits.selection), evaluation.sel_env_num),
-        first(tuple(splits.test), evaluation.test_env_num),
-    )
-
-
-def start_skill(config: Config, environment: Environment) -> str:
-    """The text of `env.skill_init`, or the environment's own initial skill."""
-    path = config.env.skill_init
-    if path is not None:
-        return read_skill(path, "env.skill_init")
-    give = getattr(environment, "initial_skill", None)
-    return str(give()) if give is not None else ""
-
-
-def read_skill(path: Path, key: str) -> str:
-    """The text of a skill file. Raises `ConfigError` when it is missing, no file, or not UTF-8."""
-    try:
-        return path.read_bytes().decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{key}: {path} is not UTF-8 (byte {error.start}); save it as UTF-8.") from error
-    except OSError as error:
-        raise ConfigError(f"{key}: the skill {path} cannot be read ({error.strerror}); correct the path.") from error
-
-
-def _driver(config: Config, kind: str, context: DriverContext) -> Any:
-    choice = config.driver(kind)
-    return make_driver(kind, choice.name, choice.settings, context, where=choice.where)
-
-
-def place_of(config: Config, key: str) -> str:
-    """A key with its file and line, or those of the nearest key above it, as messages begin."""
-    above = key
-    while above and above not in config.origins:
-        above = above.rpartition(".")[0]
-    return f"{config.origins[above]}: {key}" if above else key
-
-
-def _folder_of(config: Config) -> Path:
-    return config.path.parent if config.path is not None else Path.cwd()
 
 
 @contextmanager
@@ -187,7 +40,7 @@ def open_run(prepared: Prepared, directory: RunDirectory, stop: threading.Event)
         closing.enter_context(RunLock(directory.root))
         redactor = Redactor(config.credentials)
         outcomes = closing.enter_context(OutcomeStore(directory.root, redactor))
-        events = EventLog(directory.root, directory.root.name, prepared.assembled.calls.observe, redactor)
+        events = EventLog(directory.root, directory.root.name, prepared.hooks.observe, redactor)
         closing.callback(events.close)
         models = prepared.models
         models.attach(lambda data: events.emit("model_called", **data), abort)
@@ -197,26 +50,7 @@ def open_run(prepared: Prepared, directory: RunDirectory, stop: threading.Event)
         directory.save_skill(0, prepared.skill)
         executor = make_executor(prepared)
         closing.callback(executor.close)
-        run = RunContext(
-            settings=config,
-            directory=directory,
-            environment=prepared.environment,
-            splits=prepared.splits,
-            plan=plan_of(prepared),
-            mode=prepared.mode,
-            scheduler=prepared.scheduler,
-            gate=prepared.gate,
-            prompts=prepared.prompts,
-            hooks=prepared.assembled.calls,
-            models=models,
-            pool=None,  # type: ignore[arg-type]
-            outcomes=outcomes,
-            events=events,
-            state_of_run=state,
-            stop=stop,
-            logger=prepared.logger,
-            seconds_before=state.seconds,
-        )
+        run = RunContext(prepared, directory, outcomes=outcomes, events=events, state_of_run=state, stop=stop)
         worker = make_worker(prepared, run, models, abort)
         run.pool = AttemptPool(
             executor,
@@ -225,32 +59,55 @@ def open_run(prepared: Prepared, directory: RunDirectory, stop: threading.Event)
             perform=worker.perform,
             expected=outcomes.expected_seconds,
         )
+        threading.Thread(target=stop_when_asked, args=(run,), daemon=True).start()
         try:
+            directory.begin(config.as_dict(), prepared.fingerprint())
+            run.emit("run_started", **about(run))
             yield run
-        except StoppedEarly:
-            raise
-        except BaseException:
-            abort.set()
+        except BaseException as error:
+            if not isinstance(error, StoppedEarly):
+                abort.set()
+            run.place.stage = None
+            run.emit("run_failed", error=type(error).__name__, message=str(error))
             raise
         finally:
+            run.ended.set()
             run.pool.stop()
             run.pool.drain()
 
 
-def open_models(config: Config, logger: logging.Logger) -> Models:
-    """The backends of the run, made but not asked: what is wrong with their settings shows before anything else."""
+def stop_when_asked(run: RunContext) -> None:
+    """Carry the wish to stop to the pool, whose asker may be waiting for attempts."""
+    while not run.ended.is_set():
+        if run.stop.wait(0.2):
+            run.pool.stop()
+            return
 
-    def context(role: str, choice: Any) -> DriverContext:
-        return DriverContext(logger=logger, seed=config.train.seed, role=role, model=choice.model)
 
-    return Models(
-        config.backends,
-        make_driver,
-        context=context,
-        limit=max(config.env.workers, config.gradient.analyst_workers),
-        redactor=Redactor(config.credentials),
-        effort=config.model.reasoning_effort or None,
-    )
+def about(run: RunContext) -> dict[str, Any]:
+    """What a run is about to do: the data of `run_started`, printed at the start."""
+    config, state = run.settings, run.state_of_run
+    return {
+        "config": config.name,
+        "resumed": state.step > 0 or run.outcomes.count > 0,
+        "step_done": state.step,
+        "models": run.models.describe(),
+        "splits": {name: len(getattr(run.splits, name)) for name in ("train", "selection", "test")},
+        "epochs": run.plan.num_epochs,
+        "steps_per_epoch": run.plan.steps_per_epoch,
+        "total_steps": run.plan.total_steps,
+        "batch_size": config.train.batch_size,
+        "accumulation": config.train.accumulation,
+        "environment": config.drivers["env"].name,
+        "gate": config.drivers["gate"].name if config.evaluation.use_gate else "off (every candidate is taken)",
+        "scheduler": config.drivers["scheduler"].name,
+        "update": config.drivers["update"].name,
+        "epoch_end": [n for n in ("slow_update", "meta_skill") if run.hooks.performs(n)],
+        "workers": config.env.workers,
+        "folder": os.path.relpath(run.directory.root),
+        "skill_hash": run.digest(state.current.skill),
+        "warnings": list(config.warnings),
+    }
 
 
 def make_executor(prepared: Prepared) -> Any:
@@ -278,8 +135,3 @@ def make_worker(prepared: Prepared, run: RunContext, models: Models, abort: thre
         stop=abort,
         emit=run.emit,
     )
-
-
-def plan_of(prepared: Prepared) -> Plan:
-    train = prepared.config.train
-    return Plan(prepared.splits.train, train.num_epochs, train.batch_size, train.accumulation, train.seed)

@@ -17,17 +17,17 @@ from typing import Any
 import attrs
 from attrs import define, field
 
+from skillopt_kernel.config.resolved import Config
 from skillopt_kernel.errors import HookError, SkillOptError, StoppedEarly
 from skillopt_kernel.gating import DECIMALS, compute_score
-from skillopt_kernel.interfaces import Environment, Gate, Moment, Optimizer, Scheduler, UpdateMode
+from skillopt_kernel.interfaces import Environment, Gate, Moment, Optimizer, UpdateMode
 from skillopt_kernel.loop.attempts import AttemptPool, Purpose
 from skillopt_kernel.loop.plan import Plan
+from skillopt_kernel.loop.preparing import Prepared
 from skillopt_kernel.loop.state import LoopState
 from skillopt_kernel.loop.trial import PoolTrial
-from skillopt_kernel.models.ledger import Ledger
 from skillopt_kernel.models.opening import Models
 from skillopt_kernel.plugins.calls import HookCalls
-from skillopt_kernel.prompting import Prompt
 from skillopt_kernel.records import (
     Applied,
     Ask,
@@ -47,6 +47,9 @@ from skillopt_kernel.store.outcomes import OutcomeStore
 PLUGIN_STATE_LIMIT = 64_000
 """Bytes of JSON that one plugin may keep with each checkpoint."""
 
+TIMING_KEYS = {"gate": "evaluate_s"}
+"""What the record of a step calls a stage's time, where not `<stage>_s`."""
+
 
 @define
 class Place:
@@ -58,58 +61,77 @@ class Place:
     purpose: Purpose = field(factory=lambda: Purpose("rollout", "rollout"))
 
 
-@define(eq=False, kw_only=True)
+@define(eq=False)
 class RunContext:
     """Everything that one run works with. The loop's thread only, but for `emit`."""
 
-    settings: Any
+    prepared: Prepared
     directory: RunDirectory
-    environment: Environment
-    splits: Splits
-    plan: Plan
-    mode: UpdateMode
-    scheduler: Scheduler
-    gate: Gate
-    prompts: Mapping[str, Prompt]
-    hooks: HookCalls
-    models: Models
-    pool: AttemptPool
-    outcomes: OutcomeStore
-    events: EventLog
-    state_of_run: LoopState
-    stop: threading.Event
-    logger: logging.Logger
-    place: Place = field(factory=Place)
-    began: float = field(factory=time.monotonic)
-    seconds_before: float = 0.0
-    ended: threading.Event = field(factory=threading.Event)
-    digest: Callable[[str], str] = field(factory=lambda: lru_cache(maxsize=64)(skill_hash))
-    """The skill hash of a text, remembered: every ask needs it."""
-    tasks: dict[str, Task] = field(factory=dict, init=False)
+    outcomes: OutcomeStore = field(kw_only=True)
+    events: EventLog = field(kw_only=True)
+    state_of_run: LoopState = field(kw_only=True)
+    stop: threading.Event = field(kw_only=True)
+    pool: AttemptPool = field(init=False)
+    plan: Plan = field(init=False)
+    tasks: dict[str, Task] = field(init=False)
     """Every task by its id."""
-    _train_ids: frozenset[str] = field(default=frozenset(), init=False)
+    place: Place = field(factory=Place, init=False)
+    began: float = field(factory=time.monotonic, init=False)
+    ended: threading.Event = field(factory=threading.Event, init=False)
+    digest: Callable[[str], str] = field(factory=lambda: lru_cache(maxsize=64)(skill_hash), init=False)
+    """The skill hash of a text, remembered: every ask needs it."""
+    _train_ids: frozenset[str] = field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        splits = self.splits
+        splits, train = self.splits, self.settings.train
+        self.plan = Plan(splits.train, train.num_epochs, train.batch_size, train.accumulation, train.seed)
         self.tasks = {task.id: task for split in (splits.train, splits.selection, splits.test) for task in split}
         self._train_ids = frozenset(task.id for task in splits.train)
 
     @property
+    def settings(self) -> Config:
+        return self.prepared.config
+
+    @property
+    def environment(self) -> Environment:
+        return self.prepared.environment
+
+    @property
+    def splits(self) -> Splits:
+        return self.prepared.splits
+
+    @property
+    def mode(self) -> UpdateMode:
+        return self.prepared.mode
+
+    @property
+    def gate(self) -> Gate:
+        return self.prepared.gate
+
+    @property
+    def hooks(self) -> HookCalls:
+        return self.prepared.hooks
+
+    @property
+    def models(self) -> Models:
+        return self.prepared.models
+
+    @property
+    def logger(self) -> logging.Logger:
+        return self.prepared.logger
+
+    @property
     def seed(self) -> int:
-        return int(self.settings.train.seed)
+        return self.settings.train.seed
 
     @property
     def train(self) -> tuple[Task, ...]:
         return self.splits.train
 
     @property
-    def ledger(self) -> Ledger:
-        return self.models.ledger
-
-    @property
     def state(self) -> dict[str, Any]:
         """One JSON dict a plugin, by the plugin's name; made empty at the first look."""
-        return _DictOfDicts(self.state_of_run.plugins)
+        return self.state_of_run.plugins
 
     @property
     def current(self) -> Scored:
@@ -121,11 +143,8 @@ class RunContext:
 
     def folder(self, moment: Any) -> Path:
         """The folder of a step or an epoch's end, made if need be."""
-        path = (
-            self.directory.step(moment.number)
-            if hasattr(moment, "batch")
-            else self.directory.slow_update(moment.number)
-        )
+        layout = self.directory
+        path = layout.step(moment.number) if hasattr(moment, "batch") else layout.slow_update(moment.number)
         path.mkdir(parents=True, exist_ok=True)
         return path
 
@@ -161,7 +180,7 @@ class RunContext:
         return self.models.optimizer(stage, key)
 
     def prompt(self, name: str, **values: str) -> str:
-        return self.prompts[name].fill(**values)
+        return self.prepared.prompts[name].fill(**values)
 
     def scheduled_budget(self, step: Any, update: Update | None) -> EditBudget:
         if not self.mode.budgeted or self.settings.optimizer.lr_control_mode == "none":
@@ -173,7 +192,7 @@ class RunContext:
             evidence=step.numbers(),
             optimizer=self.optimizer("lr_autonomous") if update is not None else None,
         )
-        return self.scheduler.budget(moment)
+        return self.prepared.scheduler.budget(moment)
 
     def apply(self, skill: str, update: Update, budget: EditBudget) -> Applied:
         return self.mode.apply(skill, update, budget, self.optimizer("rewrite"))
@@ -228,7 +247,8 @@ class RunContext:
             yield made
         finally:
             seconds = time.monotonic() - began
-            timing[f"{name}_s"] = round(timing.get(f"{name}_s", 0.0) + seconds, 3)
+            key = TIMING_KEYS.get(name, f"{name}_s")
+            timing[key] = round(timing.get(key, 0.0) + seconds, 3)
         self.emit("stage_finished", seconds=round(seconds, 3), **made)
         self.place.stage = None
 
@@ -244,21 +264,3 @@ class RunContext:
                     f"the plugin {name!r} keeps {size:,} bytes in run.state, more than {PLUGIN_STATE_LIMIT:,}; it "
                     f"should keep large things in its own files (run.folder(step))."
                 )
-
-
-class _DictOfDicts(dict[str, Any]):
-    """A view of the plugins' states: an unknown name gives a new empty dict that is kept."""
-
-    def __init__(self, states: dict[str, dict[str, Any]]) -> None:
-        super().__init__(states)
-        self._states = states
-
-    def __missing__(self, name: str) -> dict[str, Any]:
-        state: dict[str, Any] = {}
-        self[name] = state
-        self._states[name] = state
-        return state
-
-    def __setitem__(self, name: str, state: Any) -> None:
-        super().__setitem__(name, state)
-        self._states[name] = state

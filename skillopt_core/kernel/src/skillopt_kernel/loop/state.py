@@ -5,6 +5,7 @@ The commit marker is `runtime_state.json`, written last; whatever lies on disk b
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 
@@ -37,7 +38,7 @@ class LoopState:
     best_score: float | None = None
     memory: list[MemoryEntry] = field(factory=list)
     meta: str = ""
-    plugins: dict[str, dict[str, Any]] = field(factory=dict)
+    plugins: defaultdict[str, dict[str, Any]] = field(factory=lambda: defaultdict(dict))
     history: list[StepRecord] = field(factory=list)
     epochs: list[EpochRecord] = field(factory=list)
     seconds: float = 0.0
@@ -64,6 +65,6 @@ class LoopState:
         self.epoch_ended = extra.get("epoch_ended", 0)
         self.memory = [MemoryEntry.from_json(entry) for entry in extra.get("memory", ())]
         self.meta = extra.get("meta", "")
-        self.plugins = {name: dict(state) for name, state in extra.get("plugins", {}).items()}
+        self.plugins.update({name: dict(state) for name, state in extra.get("plugins", {}).items()})
         self.epochs = [EpochRecord(**record) for record in extra.get("epochs", ())]
         self.seconds = extra.get("seconds", 0.0)

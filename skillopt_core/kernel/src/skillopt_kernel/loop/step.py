@@ -62,7 +62,7 @@ class StepContext:
 
 def take_step(run: RunContext, planned: PlannedStep) -> None:
     """Take one step and commit it. Whatever raises before the commit leaves the last checkpoint as it was."""
-    began, before = time.monotonic(), run.ledger.tallies()
+    began, before = time.monotonic(), run.models.ledger.tallies()
     state = run.state_of_run
     run.place.epoch, run.place.step = planned.epoch, planned.number
     step = StepContext(
@@ -93,7 +93,7 @@ def take_step(run: RunContext, planned: PlannedStep) -> None:
     state.memory.append(entry)
     record = attrs.evolve(
         make_record(run, planned, step, action, decision),
-        tokens=tokens_by_stage(run.ledger.since(before)),
+        tokens=tokens_by_stage(run.models.ledger.since(before)),
         wall_time_s=round(time.monotonic() - began, 3),
     )
     commit(run, record, entry)
@@ -161,7 +161,7 @@ def propose_and_judge(run: RunContext, step: StepContext, skill: str) -> tuple[s
         return "skip_no_change", None
     ensure_scored(run)  # joins the baseline, which the first rollouts ran beside
     run.place.purpose = Purpose("selection", run.directory.relative(run.directory.selection_eval(step.number)))
-    with run.stage("evaluate", step.timing, tasks=len(run.splits.selection)) as made:
+    with run.stage("gate", step.timing, tasks=len(run.splits.selection)) as made:
         decision = run.hooks.gate(run, step, step.applied, run.current, run.best)
         artifacts.write_selection(run, step.applied.candidate)
         made |= {"action": decision.action, "score": decision.score, "asked": decision.asked}

@@ -1,0 +1,177 @@
+"""Preparing a run: drivers made, data and settings checked, before anything is written or spent."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import attrs
+from attrs import frozen
+
+from skillopt_kernel.config.resolved import Config
+from skillopt_kernel.errors import ConfigError
+from skillopt_kernel.interfaces import DriverContext, Environment, Gate, Scheduler, UpdateMode
+from skillopt_kernel.models.opening import Models
+from skillopt_kernel.plugins.assembly import Assembled, assemble
+from skillopt_kernel.plugins.calls import HookCalls
+from skillopt_kernel.plugins.discovery import make_driver, owner_of
+from skillopt_kernel.prompting import Prompt, resolve_prompts
+from skillopt_kernel.records import Splits, Task
+from skillopt_kernel.skill import skill_hash
+from skillopt_kernel.splits import check_splits, check_train_size
+from skillopt_kernel.stages import default_stages
+from skillopt_kernel.store.redaction import Redactor
+
+
+@frozen
+class Prepared:
+    """A configuration with its drivers made and its data checked; nothing is written or spent yet."""
+
+    config: Config
+    hooks: HookCalls
+    environment: Environment
+    splits: Splits
+    skill: str
+    mode: UpdateMode
+    scheduler: Scheduler
+    gate: Gate
+    prompts: Mapping[str, Prompt]
+    models: Models
+    logger: logging.Logger
+
+    def fingerprint(self) -> dict[str, Any]:
+        """What can change a result: configuration, start skill, data, prompts, and the drivers' versions."""
+        data = hashlib.sha256()
+        for name in ("train", "selection", "test"):
+            data.update("|".join([name, *(task.content_hash() for task in getattr(self.splits, name))]).encode())
+        owners = {kind: owner_of(kind, choice.name) for kind, choice in self.config.drivers.items()}
+        owners |= {role: owner_of("backend", choice.name) for role, choice in self.config.backends.items()}
+        return {
+            **self.config.fingerprint(),
+            "start_skill": skill_hash(self.skill),
+            "data": data.hexdigest()[:16],
+            "prompts": {name: prompt.hash for name, prompt in self.prompts.items()},
+            "drivers": owners,
+        }
+
+
+def prepare(config: Config, plugins: Sequence[tuple[str, Any]] = (), *, skill: str | None = None) -> Prepared:
+    """Assemble the hooks, let them configure, make the drivers and check the data.
+
+    plugins: further hook plugins as (name, object), asked before the defaults. skill: the text to start from,
+    in place of the configured one.
+    """
+    logger = logging.getLogger("skillopt")
+    assembled = assemble(
+        default_stages(), config.hooks, _folder_of(config), drivers=plugins, where=lambda key: place_of(config, key)
+    )
+    config = configured(config, assembled, logger)
+    context = DriverContext(logger=logger, seed=config.train.seed)
+    environment = _driver(config, "env", attrs.evolve(context, common=config.env))
+    splits = environment.splits()
+    check_splits(splits)
+    splits = first_tasks(splits, config)
+    check_train_size(config.train.train_size, len(splits.train))
+    models = open_models(config, logger)
+    models.check_capabilities("target", environment.targets)
+    models.check_capabilities("optimizer")
+    mode = _driver(config, "update", context)
+    return Prepared(
+        config=config,
+        hooks=assembled.calls,
+        environment=environment,
+        splits=splits,
+        skill=start_skill(config, environment) if skill is None else skill,
+        mode=mode,
+        scheduler=_driver(config, "scheduler", context),
+        gate=_driver(config, "gate", context),
+        prompts=resolve_prompts(config.prompts, environment, mode),
+        models=models,
+        logger=logger,
+    )
+
+
+def configured(config: Config, assembled: Assembled, logger: logging.Logger) -> Config:
+    """The configuration after every `skillopt_configure`."""
+    before_run = BeforeRun(config, config.train.seed, logger)
+    for plugin, overrides in assembled.calls.configure(before_run):  # type: ignore[arg-type]
+        config = config.with_overrides(overrides, origin=f"plugin {plugin}")
+    return config
+
+
+@frozen
+class BeforeRun:
+    """What `skillopt_configure` is given: there is no run yet."""
+
+    settings: Config
+    seed: int
+    logger: logging.Logger
+
+
+def first_tasks(splits: Splits, config: Config) -> Splits:
+    """The first `sel_env_num` selection and `test_env_num` test tasks; 0 means all."""
+
+    def first(tasks: tuple[Task, ...], count: int) -> tuple[Task, ...]:
+        return tasks[:count] if count else tasks
+
+    evaluation = config.evaluation
+    return Splits(
+        tuple(splits.train),
+        first(tuple(splits.selection), evaluation.sel_env_num),
+        first(tuple(splits.test), evaluation.test_env_num),
+    )
+
+
+def start_skill(config: Config, environment: Environment) -> str:
+    """The text of `env.skill_init`, or the environment's own initial skill."""
+    path = config.env.skill_init
+    if path is not None:
+        return read_skill(path, "env.skill_init")
+    give = getattr(environment, "initial_skill", None)
+    return str(give()) if give is not None else ""
+
+
+def read_skill(path: Path, key: str) -> str:
+    """The text of a skill file. Raises `ConfigError` when it is missing, no file, or not UTF-8."""
+    try:
+        return path.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{key}: {path} is not UTF-8 (byte {error.start}); save it as UTF-8.") from error
+    except OSError as error:
+        raise ConfigError(f"{key}: the skill {path} cannot be read ({error.strerror}); correct the path.") from error
+
+
+def _driver(config: Config, kind: str, context: DriverContext) -> Any:
+    choice = config.driver(kind)
+    return make_driver(kind, choice.name, choice.settings, context, where=choice.where)
+
+
+def place_of(config: Config, key: str) -> str:
+    """A key with its file and line, or those of the nearest key above it, as messages begin."""
+    above = key
+    while above and above not in config.origins:
+        above = above.rpartition(".")[0]
+    return f"{config.origins[above]}: {key}" if above else key
+
+
+def _folder_of(config: Config) -> Path:
+    return config.path.parent if config.path is not None else Path.cwd()
+
+
+def open_models(config: Config, logger: logging.Logger) -> Models:
+    """The backends of the run, made but not asked: what is wrong with their settings shows before anything else."""
+
+    def context(role: str, choice: Any) -> DriverContext:
+        return DriverContext(logger=logger, seed=config.train.seed, role=role, model=choice.model)
+
+    return Models(
+        config.backends,
+        make_driver,
+        context=context,
+        limit=max(config.env.workers, config.gradient.analyst_workers),
+        redactor=Redactor(config.credentials),
+        effort=config.model.reasoning_effort or None,
+    )
