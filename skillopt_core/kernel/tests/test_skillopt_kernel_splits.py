@@ -106,7 +106,7 @@ def test_o_s1_duplicate_ids_are_refused_for_each_split_and_pair():
         splits.check_splits(given, "data/here")
     text = str(caught.value)
     assert "data/here cannot be used" in text
-    assert "1 id more than once in test: 'q3'" in text
+    assert "the test split holds 1 id more than once: 'q3'" in text
     assert "1 id in both train and selection: 'q2'" in text
     assert "train and test" not in text
 

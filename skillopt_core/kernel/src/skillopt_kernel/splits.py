@@ -126,10 +126,13 @@ def check_splits(splits: Splits, where: str = "the data") -> Splits:
     which of two equal rows is meant only the owner of the data can say.
     """
     times = {part: Counter(task.id for task in getattr(splits, part)) for part in PARTS}
-    repeated = {f"more than once in {part}": [one for one, count in times[part].items() if count > 1] for part in PARTS}
+    problems = []
+    for part in PARTS:
+        if twice := [one for one, count in times[part].items() if count > 1]:
+            problems.append(f"the {part} split holds {_count(twice)} more than once: {_named(twice)}")
     for first, second in combinations(PARTS, 2):
-        repeated[f"in both {first} and {second}"] = [one for one in times[first] if one in times[second]]
-    problems = [_problem(ids, place) for place, ids in repeated.items() if ids]
+        if shared := [one for one in times[first] if one in times[second]]:
+            problems.append(f"{_count(shared)} in both {first} and {second}: {_named(shared)}")
     if problems:
         raise DataError(
             f"{where} cannot be used: {'; '.join(problems)}. Each id may stand once in all splits: remove or rename "
@@ -143,10 +146,13 @@ def check_splits(splits: Splits, where: str = "the data") -> Splits:
     return splits
 
 
-def _problem(ids: Sequence[str], place: str) -> str:
-    named = ", ".join(repr(one) for one in ids[:MOST_IDS_NAMED])
+def _count(ids: Sequence[str]) -> str:
+    return "1 id" if len(ids) == 1 else f"{len(ids)} ids"
+
+
+def _named(ids: Sequence[str]) -> str:
     more = len(ids) - MOST_IDS_NAMED
-    return f"{len(ids)} {'id' if len(ids) == 1 else 'ids'} {place}: {named}{f' and {more} more' if more > 0 else ''}"
+    return ", ".join(repr(one) for one in ids[:MOST_IDS_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def limited(splits: Splits, limit: int) -> Splits:
