@@ -61,13 +61,13 @@ def test_an_unknown_variable_names_file_line_and_known_names(tmp_path: Path) -> 
 
 
 def test_an_unknown_prompt_names_the_nearest(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"prompts\.rankin: .*did you mean 'ranking'"):
+    with pytest.raises(ConfigError, match=r"prompts\.rankin: .*Did you mean 'ranking'"):
         resolve_prompts({"rankin": tmp_path}, None, Mode())
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [(None, "cannot be read"), (b"\xff\xfe", "is not UTF-8"), (b" \n", "is empty")],
+    [(None, "cannot be read"), (b"\xff\xfe", "not UTF-8"), (b" \n", "is empty")],
 )
 def test_a_file_that_cannot_be_used_is_named(tmp_path: Path, content: bytes | None, message: str) -> None:
     mine = tmp_path / "mine.md"

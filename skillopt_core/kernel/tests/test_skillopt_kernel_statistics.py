@@ -37,7 +37,6 @@ def test_no_interval_from_fewer_than_two_tasks():
     assert statistics.bootstrap_interval([]) is None
     assert statistics.bootstrap_interval([0.5]) is None
     assert statistics.paired_bootstrap({"a": 1.0}, {"a": 0.0}) is None
-    assert statistics.betting_interval([]) is None
 
 
 def test_pairing_takes_difficulty_out_of_a_difference():
@@ -46,36 +45,6 @@ def test_pairing_takes_difficulty_out_of_a_difference():
     interval = statistics.paired_bootstrap(first, second)
     assert interval.count == 40
     assert interval.low == pytest.approx(0.1) == pytest.approx(interval.high)
-
-
-def test_the_betting_interval_covers_and_narrows():
-    generator = Random(5)
-    widths, missed = [], 0
-    for count in (30, 300):
-        for _ in range(60):
-            values = [0.6 * (generator.random() < 0.5) + 0.4 * generator.random() for _ in range(count)]
-            interval = statistics.betting_interval(values)
-            missed += not interval.low <= 0.5 <= interval.high
-            widths.append(interval.high - interval.low)
-    assert missed <= 6  # of 120 at 95 %
-    assert sum(widths[60:]) < 0.5 * sum(widths[:60])
-    assert statistics.betting_interval([1.0] * 40).low > 0.8
-    mirrored = statistics.betting_interval([0.0] * 40)
-    assert mirrored.low == 0.0
-    assert mirrored.high == pytest.approx(1 - statistics.betting_interval([1.0] * 40).low)
-
-
-def test_the_betting_interval_needs_an_order_of_chance():
-    values = [1.0] * 100 + [0.0] * 100
-    assert statistics.betting_interval(values).low > 0.5  # sorted: early values weigh more
-    Random(0).shuffle(values)
-    interval = statistics.betting_interval(values)
-    assert interval.low < 0.5 < interval.high
-
-
-def test_the_betting_interval_refuses_values_outside_its_range():
-    with pytest.raises(ValueError, match="from 0 to 1"):
-        statistics.betting_interval([0.5, 1.2])
 
 
 def test_six_wins_of_one_task_are_not_enough_and_seven_are_at_twenty():

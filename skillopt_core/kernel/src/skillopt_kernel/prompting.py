@@ -11,9 +11,9 @@ from typing import Any
 from attrs import frozen
 
 from skillopt_kernel.errors import ConfigError
+from skillopt_kernel.plugins.errors import did_you_mean
 
 _VARIABLE = re.compile(r"\{\{\s*(\w+)\s*\}\}")
-_ANALYST = frozenset({"budget", "schema"})
 _MERGE = frozenset({"level", "schema"})
 VARIABLES: Mapping[str, frozenset[str]] = {
     "merge_failure": _MERGE,
@@ -54,7 +54,7 @@ def make_prompt(name: str, text: str, source: str) -> Prompt:
     """
     if not text.strip():
         raise ConfigError(f"{source}: the prompt {name!r} is empty; write it, or leave the key out to use the default")
-    known = VARIABLES.get(name, _ANALYST)
+    known = VARIABLES.get(name, frozenset({"budget", "schema"}))
     problems = []
     for match in _VARIABLE.finditer(text):
         if match[1] not in known:
@@ -76,37 +76,30 @@ def resolve_prompts(config_prompts: Mapping[str, Path], environment: Any, update
     Raises `ConfigError` for a name that there is not, a file that cannot be read and an unknown `{{name}}`.
     """
     defaults = update_mode.prompts()
-    unknown = [name for name in config_prompts if name not in defaults]
-    if unknown:
-        raise ConfigError(*(_unknown_prompt(name, defaults) for name in unknown))
+    if unknown := [name for name in config_prompts if name not in defaults]:
+        raise ConfigError(
+            *(
+                f"prompts.{name}: there is no prompt of this name.{did_you_mean(name, defaults)} There are "
+                f"{', '.join(sorted(defaults))}"
+                for name in unknown
+            )
+        )
     own: Mapping[str, str] = environment.prompts() if hasattr(environment, "prompts") else {}
     resolved: dict[str, Prompt] = {}
     for name, default in defaults.items():
         if name in config_prompts:
-            path = config_prompts[name]
-            resolved[name] = make_prompt(name, _read(name, path), str(path))
+            text, source = _read(name, config_prompts[name]), str(config_prompts[name])
         elif name in own:
-            resolved[name] = make_prompt(name, own[name], f"the environment's prompt {name}")
+            text, source = own[name], f"the environment's prompt {name}"
         else:
-            resolved[name] = make_prompt(name, default, f"the prompt {name} of the update mode {update_mode.name}")
+            text, source = default, f"the prompt {name} of the update mode {update_mode.name}"
+        resolved[name] = make_prompt(name, text, source)
     return resolved
-
-
-def _unknown_prompt(name: str, known: Mapping[str, str]) -> str:
-    from difflib import get_close_matches
-
-    near = get_close_matches(name, known, n=1)
-    hint = f"did you mean {near[0]!r}?" if near else "leave it out."
-    return f"prompts.{name}: there is no prompt of this name; there are {', '.join(sorted(known))}; {hint}"
 
 
 def _read(name: str, path: Path) -> str:
     try:
-        return Path(path).read_text(encoding="utf-8")
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise ConfigError(f"prompts.{name}: the file {path} cannot be read ({reason}); correct the path") from None
-    except UnicodeDecodeError as error:
-        raise ConfigError(
-            f"prompts.{name}: the file {path} is not UTF-8 (byte {error.start}); save it as UTF-8"
-        ) from None
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else f"it is not UTF-8 at byte {error.start}"
+        raise ConfigError(f"prompts.{name}: the file {path} cannot be read: {reason}; correct it or its path") from None

@@ -90,7 +90,12 @@ def shown(text: str) -> str:
     A text without markers is returned as it is, byte for byte.
     """
     while _MARKER.search(text):  # removing one may join the parts of another
-        text = _remove_markers(text)
+        lines = []
+        for line in text.splitlines(keepends=True):
+            bare = _MARKER.sub("", line)
+            if bare == line or bare.strip():  # a line that held nothing but markers goes whole
+                lines.append(bare)
+        text = "".join(lines)
     return text
 
 
@@ -132,26 +137,6 @@ def with_region(text: str, kind: RegionKind, content: str) -> str:
     return rest + newline * 2 + block if rest else block
 
 
-def restore_protected(before: str, after: str) -> str:
-    """`after`, a rewritten whole text, with the front matter and the regions of `before`.
-
-    Front matter and regions that `after` has itself are dropped: a rewrite cannot change or invent them. The
-    result has the newline style of `before`.
-    """
-    old = SkillDocument.parse(before)
-    body = with_newlines(after, old.newline)
-    body = body[len(_front_matter(body)) :]
-    body = shown(_without_regions(_without_regions(body, "slow_update"), "appendix"))
-    if old.front_matter:
-        head = old.front_matter.rstrip() + old.newline
-        gap = old.body[: len(old.body) - len(old.body.lstrip("\r\n"))]
-        body = head + gap + body.lstrip("\r\n")
-    for found in old.regions:
-        if found.closed:
-            body = with_region(body, found.kind, found.content)
-    return body
-
-
 def _front_matter(text: str) -> str:
     """The YAML block at the start. A horizontal rule above prose is none: the first line must be a key."""
     match = _FRONT_MATTER.match(text)
@@ -182,32 +167,12 @@ def _regions(text: str) -> tuple[Region, ...]:
 
 
 def _without_regions(text: str, kind: RegionKind) -> str:
-    """`text` without every region and marker of `kind`; blank lines are joined only where one was removed."""
+    """`text` without every region and marker of `kind`; one blank line stays where one was removed."""
     newline = newline_style(text)
-    while spans := [found.span for found in _regions(text) if found.kind == kind]:
-        kept, place = "", 0
-        for number, (start, end) in enumerate([*spans, (len(text), len(text))]):
-            piece = text[place:start]
-            kept, place = piece if number == 0 else _joined(kept, piece, newline), end
-        text = kept
+    while span := next((found.span for found in _regions(text) if found.kind == kind), None):
+        before, after = text[: span[0]].rstrip(), text[span[1] :].lstrip("\r\n")
+        if before and after.strip():
+            text = before + newline * 2 + after
+        else:
+            text = before + newline if before else after
     return text
-
-
-def _joined(before: str, after: str, newline: str) -> str:
-    """What stood before and after a removed region, one blank line apart."""
-    before, after = before.rstrip(), after.lstrip("\r\n")
-    if before and after.strip():
-        return before + newline * 2 + after
-    return before + newline if before else after
-
-
-def _remove_markers(text: str) -> str:
-    """One pass of removal: a line that holds nothing but markers goes whole, else only the markers go."""
-    if not _MARKER.search(text):
-        return text
-    lines = []
-    for line in re.findall(r"[^\n]*\n|[^\n]+", text):
-        bare = _MARKER.sub("", line)
-        if bare == line or bare.strip():
-            lines.append(bare)
-    return "".join(lines)

@@ -7,7 +7,7 @@ probability such as 0.95; every resampling is seeded, so that a report can be ma
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from random import Random
 
 from attrs import frozen
@@ -69,11 +69,6 @@ def bootstrap_interval(
     return Interval(math.fsum(values) / count, _quantile(means, tail), _quantile(means, 1 - tail), count)
 
 
-def paired_differences(first: Mapping[str, float], second: Mapping[str, float]) -> list[float]:
-    """`second - first` for each task that both have, in the order of `first`."""
-    return [second[task] - value for task, value in first.items() if task in second]
-
-
 def paired_bootstrap(
     first: Mapping[str, float],
     second: Mapping[str, float],
@@ -87,62 +82,8 @@ def paired_bootstrap(
     Each mapping holds one number a task, by task id. Pairing takes the difficulty of the tasks out of the
     comparison: Miller, "Adding error bars to evals", arXiv 2411.00640. `None` for fewer than two tasks.
     """
-    differences = paired_differences(first, second)
+    differences = [second[task] - value for task, value in first.items() if task in second]
     return bootstrap_interval(differences, seed=seed, confidence=confidence, resamples=resamples)
-
-
-def betting_interval(values: Sequence[float], confidence: float = 0.95) -> Interval | None:
-    """A confidence interval of the mean of numbers in 0..1 that holds at every length of the sequence.
-
-    The hedged capital process of Waudby-Smith and Ramdas, "Estimating means of bounded random variables by
-    betting", JRSS B (2024), section 4: for each possible mean m one bettor stakes on "above m", one on "below
-    m", each with half the capital, and m is refused where a bettor has multiplied its own by 2/alpha. Stakes follow
-    the variance seen so far and shrink with time, so early values weigh more: where the order is not one of
-    chance (sorted by difficulty, say), shuffle it with a seed first. `None` without values. Raises `ValueError`
-    for a value outside 0..1.
-    """
-    _check_confidence(confidence)
-    if not values:
-        return None
-    if not all(0.0 <= value <= 1.0 for value in values):
-        raise ValueError("betting_interval needs values from 0 to 1")
-    bar = math.log(2 / (1 - confidence))
-    stakes = _predictable_stakes(values, 1 - confidence)
-    mirrored = [1.0 - value for value in values]
-    low = _lowest_kept(lambda mean: _log_capital(values, stakes, mean) < bar)
-    high = 1.0 - _lowest_kept(lambda mean: _log_capital(mirrored, stakes, mean) < bar)
-    return Interval(math.fsum(values) / len(values), low, high, len(values))
-
-
-def _predictable_stakes(values: Sequence[float], alpha: float) -> list[float]:
-    """Stakes known before each value: sqrt(2 log(2/alpha) / (variance so far * t log(1 + t))), eq. 26 there."""
-    stakes = []
-    total, squares = 0.5, 0.25
-    for number, value in enumerate(values, start=1):
-        stakes.append(math.sqrt(2 * math.log(2 / alpha) / (squares / number * number * math.log1p(number))))
-        total += value
-        squares += (value - total / (number + 1)) ** 2
-    return stakes
-
-
-def _log_capital(values: Sequence[float], stakes: Sequence[float], mean: float) -> float:
-    """The logarithm of the capital of a bettor on "above `mean`" that risks at most half of it each time."""
-    most = 0.5 / mean if mean > 0 else math.inf
-    return math.fsum(math.log1p(min(stake, most) * (value - mean)) for value, stake in zip(values, stakes, strict=True))
-
-
-def _lowest_kept(keeps: Callable[[float], bool]) -> float:
-    """The lowest mean in 0..1 that is kept, by bisection: a bettor on "above" earns less the higher the mean."""
-    low, high = 0.0, 1.0
-    if keeps(low):
-        return low
-    while high - low > 1e-9:
-        middle = (low + high) / 2
-        if keeps(middle):
-            high = middle
-        else:
-            low = middle
-    return low
 
 
 def _quantile(ordered: Sequence[float], share: float) -> float:
