@@ -13,6 +13,7 @@ from skillopt_kernel.config.reading import read_file, read_value
 from skillopt_kernel.config.tree import Node, Place, from_python, merge
 from skillopt_kernel.errors import ConfigError
 from skillopt_kernel.plugins.errors import nearest
+from skillopt_kernel.plugins.known import distribution_of
 
 BASE = "_base_"
 
@@ -50,8 +51,10 @@ def _find(text: str, place: Place, where: str) -> tuple[Path, str]:
         return package_path(named), named
     names = list(packaged_names())
     near = nearest(text, names)
+    carrier = distribution_of("env", "searchqa" if text == "demo" else text)
     raise ConfigError(
         f"{where}: there is no file {' nor '.join(map(str, tried))}, and no configuration of that name. "
+        + (f"It comes with an environment: pip install {carrier}. " if carrier else "")
         + (f"Did you mean {near!r}? " if near else "")
         + f"Packaged: {', '.join(names)}."
     )
