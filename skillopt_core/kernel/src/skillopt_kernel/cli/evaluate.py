@@ -3,40 +3,27 @@
 from __future__ import annotations
 
 import json
-import threading
 from pathlib import Path
 from typing import Any
 
 import click
 
-from skillopt_kernel.cli.options import (
-    SeveralAfterOneFlag,
-    chosen_config,
-    config_options,
-    override_option,
-    stopping_on_interrupt,
-)
-
-INTERRUPTED = 130
+from skillopt_kernel.cli.options import SeveralAfterOneFlag, chosen_config, displayed, run_options
 
 
 @click.command(cls=SeveralAfterOneFlag)
-@config_options
+@run_options
 @click.option("--skill", required=True, type=click.Path(path_type=Path), help="The skill's file.")
 @click.option("--split", default="valid_seen", show_default=True, help="train, valid_seen, valid_unseen or all.")
-@click.option("--out", "--out_root", "out", type=click.Path(path_type=Path), help="The folder of the evaluation.")
-@override_option
-@click.option("--quiet", "-q", is_flag=True, help="Show nothing but the result.")
-@click.option("--json", "as_json", is_flag=True, help="Show each event, and the result last, as lines of JSON.")
 def evaluate(
     config: str | None,
     config_option: str | None,
-    skill: Path,
-    split: str,
     out: Path | None,
     overrides: tuple[str, ...],
     quiet: bool,
     as_json: bool,
+    skill: Path,
+    split: str,
 ) -> int:
     """Score the skill in a file on one split of the configuration's data.
 
@@ -44,32 +31,12 @@ def evaluate(
     """
     import attrs
 
-    from skillopt_kernel.console import echo, error
-    from skillopt_kernel.console.displays import display_for
+    from skillopt_kernel.console import echo
     from skillopt_kernel.errors import StoppedEarly
     from skillopt_kernel.loop import api
 
-    display = display_for(quiet=quiet, as_json=as_json)
-    stop = threading.Event()
-    try:
-        with stopping_on_interrupt(stop):
-            result = api.evaluate(
-                chosen_config(config, config_option),
-                skill,
-                split,
-                overrides,
-                out=out,
-                plugins=[("console", display)],
-                stop=stop,
-            )
-    except StoppedEarly as stopped:
-        if not stop.is_set():
-            raise
-        display.close()
-        error(f"Interrupted: {stopped}")
-        return INTERRUPTED
-    finally:
-        display.close()
+    with displayed(quiet=quiet, as_json=as_json, training=False) as shown:
+        result = api.evaluate(chosen_config(config, config_option), skill, split, overrides, out=out, **shown)
     echo(json.dumps({"evaluation": attrs.asdict(result)}) if as_json else _text(result))
     return 0 if result.n_scored == result.n_items else StoppedEarly.exit_code
 

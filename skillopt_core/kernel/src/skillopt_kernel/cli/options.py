@@ -7,12 +7,15 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
 import click
 
 from skillopt_kernel.console import error
+
+INTERRUPTED = 130
 
 OverrideCommand = Callable[..., Any]
 
@@ -70,6 +73,44 @@ def chosen_config(argument: str | None, option: str | None) -> str:
     return chosen
 
 
+def run_options(function: OverrideCommand) -> OverrideCommand:
+    """What every command takes that runs a configuration."""
+    options = (
+        click.option("--json", "as_json", is_flag=True, help="Show each event, and the result last, as lines of JSON."),
+        click.option("--quiet", "-q", is_flag=True, help="Show nothing but the result."),
+        override_option,
+        click.option("--out", "--out_root", "out", type=click.Path(path_type=Path), help="The folder to write into."),
+        config_options,
+    )
+    for option in options:
+        function = option(function)
+    return function
+
+
+@contextmanager
+def displayed(*, quiet: bool, as_json: bool, training: bool) -> Iterator[dict[str, Any]]:
+    """Show the run within on the display that fits, and stop it on Ctrl-C, which ends the command with 130.
+
+    Gives the arguments `plugins` and `stop` of `train` and `evaluate`.
+    """
+    from skillopt_kernel.console.displays import display_for
+    from skillopt_kernel.errors import StoppedEarly
+
+    display = display_for(quiet=quiet, as_json=as_json, training=training)
+    stop = threading.Event()
+    try:
+        with stopping_on_interrupt(stop):
+            yield {"plugins": [("console", display)], "stop": stop}
+    except StoppedEarly as stopped:
+        if not stop.is_set():
+            raise
+        display.close()
+        error(f"Interrupted: {stopped}")
+        raise click.exceptions.Exit(INTERRUPTED) from None
+    finally:
+        display.close()
+
+
 @contextmanager
 def stopping_on_interrupt(stop: threading.Event) -> Iterator[None]:
     """Ctrl-C once sets `stop`: what is in flight is finished and saved. Ctrl-C twice ends the process at once.
@@ -80,9 +121,9 @@ def stopping_on_interrupt(stop: threading.Event) -> Iterator[None]:
     def handle(number: int, frame: FrameType | None) -> None:
         if stop.is_set():
             error("Stopped at once. Every finished attempt is saved; run the same command again to go on.")
-            os._exit(130)
+            os._exit(INTERRUPTED)
         stop.set()
-        error("Stopping: what is in flight is finished and saved. Press Ctrl-C again to stop at once.")
+        error("Stopping: what is in flight is finished and saved. Ctrl-C again stops at once.")
 
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -21,10 +21,10 @@ def error(text: str) -> None:
 
 
 def table(headings: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
-    """A plain table: left-aligned columns, numbers right-aligned, no line characters that a console may lack."""
+    """A plain table: columns of numbers right-aligned, no line characters that a console may lack."""
     columns = [[heading, *(row[at] for row in rows)] for at, heading in enumerate(headings)]
     widths = [max(len(cell) for cell in column) for column in columns]
-    right = [all(_is_number(cell) for cell in column[1:] if cell) and len(column) > 1 for column in columns]
+    right = [all(cell[:1] in "-0123456789" for cell in column[1:]) for column in columns]
 
     def line(cells: tuple[str, ...]) -> str:
         padded = (c.rjust(w) if r else c.ljust(w) for c, w, r in zip(cells, widths, right, strict=True))
@@ -32,10 +32,6 @@ def table(headings: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
 
     rule = "  ".join("-" * width for width in widths)
     return "\n".join([line(headings), rule, *(line(row) for row in rows)])
-
-
-def _is_number(cell: str) -> bool:
-    return cell in ("-", "unknown") or cell.lstrip("+-").replace(".", "", 1).replace(",", "").rstrip("%").isdigit()
 
 
 def score(value: float | None) -> str:

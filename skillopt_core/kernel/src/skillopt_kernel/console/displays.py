@@ -12,31 +12,31 @@ from skillopt_kernel.hookspecs import OBSERVERS, hookimpl
 from skillopt_kernel.store.events import Event
 
 
-def display_for(*, quiet: bool, as_json: bool) -> Any:
+def display_for(*, quiet: bool, as_json: bool, training: bool) -> Display:
     """The display that fits: what was asked for, else live on a terminal and plain lines elsewhere."""
     if quiet:
-        return QuietDisplay()
+        return Display()
     if as_json:
         return JsonDisplay()
     if sys.stdout.isatty():
         from skillopt_kernel.console.live import LiveDisplay
 
-        return LiveDisplay()
-    return PlainDisplay()
+        return LiveDisplay(training=training)
+    return PlainDisplay(training=training)
 
 
-class _Display:
-    """The base: `show` gets every event. `close` is called once at the end, however the run ended."""
+class Display:
+    """The base, which shows nothing: `show` gets every event, `close` ends it, however the run ended."""
 
     def show(self, event: Event) -> None:
-        raise NotImplementedError
+        return None
 
     def close(self) -> None:
         return None
 
 
 def _observing(name: str) -> Any:
-    def observer(self: _Display, event: Event) -> None:
+    def observer(self: Display, event: Event) -> None:
         self.show(event)
 
     observer.__name__ = observer.__qualname__ = f"skillopt_{name}"
@@ -44,49 +44,38 @@ def _observing(name: str) -> Any:
 
 
 for _name in OBSERVERS:
-    setattr(_Display, f"skillopt_{_name}", _observing(_name))
+    setattr(Display, f"skillopt_{_name}", _observing(_name))
 
 
-class QuietDisplay(_Display):
-    """Nothing but failures."""
-
-    def show(self, event: Event) -> None:
-        return None
-
-
-class JsonDisplay(_Display):
+class JsonDisplay(Display):
     """Each event as one line of JSON on standard output, as in `events.jsonl`."""
 
     def show(self, event: Event) -> None:
         echo(json.dumps(event.as_json(), ensure_ascii=True))
 
 
-class PlainDisplay(_Display):
+class PlainDisplay(Display):
     """A line for each stage, step and epoch; the first few missing outcomes are named."""
 
     MISSING_NAMED = 5
 
-    def __init__(self) -> None:
+    def __init__(self, *, training: bool = True) -> None:
         self.progress = Progress()
+        self._training = training
 
     def show(self, event: Event) -> None:
         self.progress.take(event)
-        if event.name == "run_started":
-            for line in texts.start_lines(event.data):
-                echo(line)
-        elif event.name == "epoch_started":
-            echo(f"Epoch {event.epoch} of {self.progress.total_epochs}")
-        elif event.name == "stage_finished":
+        for line in texts.event_lines(event, training=self._training):
+            echo(line)
+        if event.name == "stage_finished":
             echo(texts.stage_line(event))
-        elif event.name == "step_finished":
-            echo(texts.step_line(event))
         elif event.name == "epoch_finished":
-            echo(f"{texts.epoch_line(event)}; {self.progress.spend()}")
+            echo(f"  {self.progress.spend()}")
         elif event.name == "attempt_finished" and "missing" in event.data:
-            self._missing()
+            self._missing(event)
 
-    def _missing(self) -> None:
+    def _missing(self, event: Event) -> None:
         if self.progress.missing <= self.MISSING_NAMED:
-            error(f"  no score for {self.progress.last_missing}")
+            error(f"  no score for {event.data['task']}: {event.data['missing']}: {event.data.get('message', '')}")
         if self.progress.missing == self.MISSING_NAMED:
             error("  further attempts without a score are counted and not named here; results.jsonl names them")

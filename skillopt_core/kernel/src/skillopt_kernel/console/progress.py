@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from attrs import define, field
+from attrs import define
 
-from skillopt_kernel.console import score
 from skillopt_kernel.store.events import Event
 
 
@@ -16,80 +15,68 @@ class Progress:
 
     total_epochs: int = 0
     total_steps: int = 0
+    steps_done: int = 0
     epoch: int = 0
     step: int = 0
-    stage: str = ""
-    stage_total: int = 0
-    stage_done: int = 0
+    stage: str = "starting"
     attempts: int = 0
-    missing: int = 0
     running: int = 0
+    missing: int = 0
     current: float | None = None
     best: float | None = None
     skill_tokens: int | None = None
     calls: int = 0
     failed_calls: int = 0
+    unknown_calls: int = 0
     tokens: int = 0
-    untold_calls: int = 0
     usd: float | None = None
-    last_missing: str = ""
-    lines: list[str] = field(factory=list)
 
     def take(self, event: Event) -> None:
-        handler = getattr(self, f"_{event.name}", None)
-        if handler is not None:
-            handler(event, event.data)
+        """Take in one event."""
+        data = event.data
+        if event.name == "run_started":
+            self.total_epochs, self.total_steps = data["epochs"], data["total_steps"]
+            self.step = self.steps_done = data["step_done"]
+        elif event.name == "epoch_started":
+            self.epoch = event.epoch or 0
+        elif event.name == "step_started":
+            self.step, self.skill_tokens = event.step or 0, data["skill_tokens"]
+        elif event.name == "step_finished":
+            self.steps_done, self.current, self.best = self.step, data["current_score"], data["best_score"]
+        elif event.name == "stage_started":
+            of_tasks = f" of {data['tasks']} tasks" if "tasks" in data else ""
+            self.stage = f"{event.stage}{of_tasks}"
+        elif event.name == "attempt_started":
+            self.running += 1
+        elif event.name == "attempt_finished":
+            self.running -= 1
+            self.attempts += 1
+            self.missing += "missing" in data
+        elif event.name == "model_called":
+            self._count_call(data)
 
-    def _run_started(self, event: Event, data: Any) -> None:
-        self.total_epochs, self.total_steps = data["epochs"], data["total_steps"]
-        self.step = data["step_done"]
-
-    def _epoch_started(self, event: Event, data: Any) -> None:
-        self.epoch = event.epoch or 0
-
-    def _step_started(self, event: Event, data: Any) -> None:
-        self.step, self.skill_tokens = event.step or 0, data.get("skill_tokens")
-
-    def _step_finished(self, event: Event, data: Any) -> None:
-        self.current, self.best = data["current_score"], data["best_score"]
-
-    def _stage_started(self, event: Event, data: Any) -> None:
-        self.stage, self.stage_total, self.stage_done = event.stage or "", data.get("tasks", 0), 0
-
-    def _attempt_started(self, event: Event, data: Any) -> None:
-        self.running += 1
-
-    def _attempt_finished(self, event: Event, data: Any) -> None:
-        self.running -= 1
-        self.attempts += 1
-        self.stage_done += 1
-        if "missing" in data:
-            self.missing += 1
-            self.last_missing = f"{data['task']}: {data['missing']}: {data.get('message', '')}"
-
-    def _model_called(self, event: Event, data: Any) -> None:
+    def _count_call(self, data: Any) -> None:
         self.calls += 1
         if not data["ok"]:
             self.failed_calls += 1
         elif data.get("prompt_tokens") is None and data.get("completion_tokens") is None:
-            self.untold_calls += 1
+            self.unknown_calls += 1
         self.tokens += (data.get("prompt_tokens") or 0) + (data.get("completion_tokens") or 0)
         if data.get("usd") is not None:
             self.usd = (self.usd or 0.0) + data["usd"]
 
     def spend(self) -> str:
-        """Tokens and dollars as far as they are known; what is unknown is said, never shown as zero."""
+        """The calls so far with their tokens and dollars."""
         if not self.calls:
-            return "nothing yet"
-        known = f"{self.tokens:,} tokens" if self.calls > self.untold_calls + self.failed_calls else "tokens unknown"
-        if self.untold_calls and self.tokens:
-            known += f" ({self.untold_calls} calls did not tell)"
-        dollars = "" if self.usd is None else f", ${self.usd:.4f}"
-        failed = f", {self.failed_calls} failed" if self.failed_calls else ""
-        return f"{self.calls:,} calls{failed}, {known}{dollars}"
+            return "no model call yet"
+        known = self.calls > self.unknown_calls + self.failed_calls
+        text = told_spend(self.calls, self.tokens if known else None, self.unknown_calls, self.usd)
+        return text + (f"; {self.failed_calls} failed" if self.failed_calls else "")
 
-    def where(self) -> str:
-        return f"epoch {self.epoch}/{self.total_epochs}  step {self.step}/{self.total_steps}"
 
-    def scores(self) -> str:
-        return f"score {score(self.current)}  best {score(self.best)}"
+def told_spend(calls: int, tokens: int | None, unknown_calls: int, usd: float | None) -> str:
+    """Calls, tokens and dollars as far as they are known; what is unknown is said, never shown as zero."""
+    known = "tokens unknown" if tokens is None else f"{tokens:,} tokens"
+    unknown = f" ({unknown_calls} calls did not tell)" if unknown_calls and tokens is not None else ""
+    dollars = "" if usd is None else f", ${usd:.4f}"
+    return f"{calls:,} model calls, {known}{unknown}{dollars}"

@@ -6,58 +6,75 @@ from collections.abc import Mapping
 from typing import Any
 
 from skillopt_kernel.console import score, table
+from skillopt_kernel.console.progress import told_spend
 from skillopt_kernel.history import RunSummary
 from skillopt_kernel.store.events import Event
 
 
-def start_lines(data: Mapping[str, Any]) -> list[str]:
+def event_lines(event: Event, *, training: bool) -> list[str]:
+    """The lasting lines that an event deserves on every display; most deserve none."""
+    if event.name == "run_started":
+        return start_lines(event.data, training=training)
+    if event.name == "step_finished":
+        return [step_line(event)]
+    if event.name == "epoch_finished":
+        return [epoch_line(event)]
+    return [""] if event.name == "run_finished" else []
+
+
+def start_lines(data: Mapping[str, Any], *, training: bool) -> list[str]:
     """What is about to be done: models, data, schedule, gate, folder."""
-    splits = data["splits"]
-    lines = [f"{'Resuming' if data['resumed'] else 'Training'} {data['config']} after step {data['step_done']}"]
-    if not data["resumed"]:
-        lines = [f"Training {data['config']}"]
-    for role, about in data["models"].items():
-        model = f" {about['model']}" if about["model"] else ""
-        endpoint = f" at {about['endpoint']}" if about["endpoint"] else ""
-        lines.append(f"  {role:<10}{about['backend']}{model}{endpoint}")
-    epoch_end = ", ".join(data["epoch_end"]) or "no plugin performs an epoch-end update"
-    lines += [
-        f"  {'data':<10}{data['environment']}: {splits['train']} train, {splits['selection']} selection, "
-        f"{splits['test']} test tasks",
-        f"  {'schedule':<10}{data['epochs']} epochs of {data['steps_per_epoch']} steps; each step "
-        f"{data['accumulation']} x {data['batch_size']} tasks; scheduler {data['scheduler']}; update {data['update']}",
-        f"  {'gate':<10}{data['gate']}",
-        f"  {'epoch end':<10}{epoch_end}",
-        f"  {'workers':<10}{data['workers']}",
-        f"  {'folder':<10}{data['folder']}",
-    ]
-    lines += [f"Warning: {warning}" for warning in data["warnings"]]
-    return lines
+    after = f" after step {data['step_done']}" if data["step_done"] else ""
+    doing = "Evaluating on" if not training else "Resuming" if data["resumed"] else "Training"
+    told = {role: _model(about) for role, about in data["models"].items()}
+    splits = ", ".join(f"{count} {name}" for name, count in data["splits"].items())
+    told["data"] = f"{data['environment']}: {splits} tasks"
+    if training:
+        batches = f"{data['accumulation']} x " if data["accumulation"] > 1 else ""
+        told["schedule"] = (
+            f"{data['epochs']} epochs of {data['steps_per_epoch']} steps of {batches}{data['batch_size']} tasks"
+        )
+        told["updates"] = f"{data['update']}, sized by the {data['scheduler']} scheduler"
+        told["gate"] = data["gate"]
+        told["epoch end"] = ", ".join(data["epoch_end"]) or "no plugin performs an epoch-end update"
+    told |= {"workers": str(data["workers"]), "folder": data["folder"]}
+    lines = [f"{doing} {data['config']}{after if training else ''}"]
+    lines += [f"  {name:<11}{value}" for name, value in told.items()]
+    return lines + [f"Warning: {warning}" for warning in data["warnings"]]
+
+
+def _model(about: Mapping[str, str]) -> str:
+    """A role's backend with its model and endpoint, as far as they say more than the backend's name."""
+    model = f" {about['model']}" if about["model"] else ""
+    endpoint = f" at {about['endpoint']}" if about["endpoint"] not in ("", about["backend"]) else ""
+    return f"{about['backend']}{model}{endpoint}"
 
 
 def stage_line(event: Event) -> str:
-    data = event.data
-    told = [f"{name} {_value(value)}" for name, value in data.items() if name != "seconds" and value is not None]
-    return f"  {event.stage:<10}{data['seconds']:7.1f}s  {', '.join(told)}"
+    told = ", ".join(
+        f"{name} {score(value) if isinstance(value, float) else value}"
+        for name, value in event.data.items()
+        if name != "seconds" and value is not None
+    )
+    return f"  {event.stage:<11}{event.data['seconds']:6.1f}s  {told}".rstrip()
 
 
 def step_line(event: Event) -> str:
+    """What a step came to, within 80 columns."""
     data = event.data
-    number = score(data["candidate_gate_score"])
-    if data["candidate_gate_score"] is None and data["selection_bound"] is not None:
-        number = f"at most {score(data['selection_bound'])} after {data['selection_asked']} tasks"
-    rollout = f"rollout {score(data['rollout_hard'])}"
-    judged = f"candidate {number}, " if data["action"] not in ("skip_no_patches", "skip_no_change") else ""
-    return (
-        f"Step {event.step}: {data['action']}: {rollout}, {judged}current {score(data['current_score'])}, "
-        f"best {score(data['best_score'])} (step {data['best_step']}), {data['wall_time_s']:.1f}s"
-    )
+    told = [data["action"], f"rollout {score(data['rollout_hard'])}"]
+    if data["candidate_gate_score"] is not None:
+        told.append(f"candidate {score(data['candidate_gate_score'])}")
+    elif data["selection_bound"] is not None:
+        told.append(f"candidate at most {score(data['selection_bound'])}")
+    told += [f"best {score(data['best_score'])}", f"{data['wall_time_s']:.1f}s"]
+    return f"Step {event.step}: {', '.join(told)}"
 
 
 def epoch_line(event: Event) -> str:
     data = event.data
     return (
-        f"Epoch {event.epoch}: {data['accepts']} accepted, {data['rejects']} rejected, {data['skips']} skipped; "
+        f"Epoch {event.epoch}: {data['accepts']} accepted, {data['rejects']} rejected, {data['skips']} skipped, "
         f"best {score(data['best_score'])}"
     )
 
@@ -70,40 +87,25 @@ def summary_text(summary: RunSummary) -> str:
         (f"best (step {summary.best_step})", "best", "test"),
         ("last", "final", "final_test"),
     ):
-        low_high = summary.intervals.get(f"{test}_hard")
-        interval = f"{low_high[0]:.2f} to {low_high[1]:.2f}" if low_high else "-"
-        rows.append(
-            (
-                name,
-                score(getattr(summary, f"{prefix}_selection_hard")),
-                score(getattr(summary, f"{test}_hard")),
-                interval,
-                score(getattr(summary, f"{test}_soft")),
-                str(getattr(summary, f"{test}_n")),
-            )
-        )
+        interval = summary.intervals.get(f"{test}_hard")
+        scores = (f"{prefix}_selection_hard", f"{test}_hard", f"{test}_soft")
+        selection, hard, soft = (score(getattr(summary, field)) for field in scores)
+        between = f"{interval[0]:.2f} to {interval[1]:.2f}" if interval else "-"
+        rows.append((name, selection, hard, between, soft, str(getattr(summary, f"{test}_n"))))
     headings = ("skill", "selection", "test", "95% interval", "test soft", "tasks")
     total = summary.token_summary.get("_total", {})
+    spent = told_spend(
+        total.get("calls", 0), total.get("total_tokens"), total.get("unknown_calls", 0), total.get("usd")
+    )
     lines = [
         table(headings, rows),
         "",
         f"{summary.total_steps} steps: {summary.total_accepts} accepted, {summary.total_rejects} rejected, "
-        f"{summary.total_skips} skipped, {summary.total_undecided} undecided, {summary.total_forced} forced; "
-        f"{summary.total_wall_time_s:.1f}s; {_tokens(total)}",
+        f"{summary.total_skips} skipped, {summary.total_undecided} undecided, {summary.total_forced} forced",
+        f"{summary.total_wall_time_s:.1f}s, {spent}",
     ]
     if summary.model_failures:
         failures = ", ".join(f"{count} {name}" for name, count in summary.model_failures.items())
         lines.append(f"Optimizer calls that came to nothing: {failures}")
     lines += [f"Note: {note}" for note in summary.notes]
     return "\n".join(lines)
-
-
-def _tokens(total: Mapping[str, Any]) -> str:
-    calls, tokens = total.get("calls", 0), total.get("total_tokens")
-    known = "tokens unknown" if tokens is None else f"{tokens:,} tokens"
-    untold = f" ({total['unknown_calls']} calls did not tell)" if total.get("unknown_calls") and tokens else ""
-    return f"{calls:,} model calls, {known}{untold}"
-
-
-def _value(value: Any) -> str:
-    return f"{value:.4f}" if isinstance(value, float) else str(value)
