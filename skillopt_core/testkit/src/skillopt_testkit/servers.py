@@ -148,6 +148,7 @@ class _Server(ThreadingHTTPServer):
 class _Handler(BaseHTTPRequestHandler):
     chat_server: ClassVar[ChatServer]
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
 
     def do_GET(self) -> None:
         models = [{"id": name, "object": "model"} for name in self.chat_server.models]
