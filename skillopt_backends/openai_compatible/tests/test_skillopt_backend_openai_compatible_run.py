@@ -14,9 +14,8 @@ from skillopt_backend_openai_compatible.backend import make_backend
 from skillopt_backend_openai_compatible.settings import OpenAICompatibleSettings
 from skillopt_kernel.errors import CallTimeout, ConfigError, PermanentError
 from skillopt_kernel.interfaces import DriverContext
-from skillopt_kernel.models.calling import ModelCaller, RetryPolicy
+from skillopt_kernel.models.calling import EndpointLimit, ModelCaller, RetryPolicy
 from skillopt_kernel.models.ledger import Ledger
-from skillopt_kernel.models.limits import EndpointLimits
 from skillopt_kernel.models.requests import ChatRequest, Message
 from skillopt_testkit.servers import ChatServer, Reply
 
@@ -48,12 +47,12 @@ def test_a_rate_limit_slows_all_workers_and_loses_no_call() -> None:
             return Reply("done", delay=0.05)
 
     events: list[dict[str, Any]] = []
-    limits, ledger = EndpointLimits(), Ledger()
+    limit, ledger = EndpointLimit(), Ledger()
     with ChatServer(script) as server:
         made = {
             role: ModelCaller(
-                (driver := backend(server.url, api_key="key")).open_chat(role), role=role,
-                limit=limits.of(driver.endpoint(role)), policy=RetryPolicy(first_wait=0.05), ledger=ledger,
+                backend(server.url, api_key="key").open_chat(role), role=role,
+                limit=limit, policy=RetryPolicy(first_wait=0.05), ledger=ledger,
                 emit=events.append,
             )
             for role in ("target", "optimizer")

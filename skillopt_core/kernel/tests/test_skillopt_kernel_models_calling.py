@@ -17,9 +17,8 @@ from skillopt_kernel.errors import (
     PermanentError,
     RefusedError,
 )
-from skillopt_kernel.models.calling import ModelCaller, RetryPolicy
+from skillopt_kernel.models.calling import EndpointLimit, ModelCaller, RetryPolicy
 from skillopt_kernel.models.ledger import Ledger
-from skillopt_kernel.models.limits import EndpointLimit, EndpointLimits
 from skillopt_kernel.models.requests import ChatRequest, ImagePart, Message, TextPart
 from skillopt_kernel.records import ToolCall, Usage
 from skillopt_kernel.store.redaction import Redactor
@@ -129,15 +128,13 @@ def test_one_who_is_told_to_wait_pauses_all_of_the_endpoint() -> None:
     assert other_model.times[0] - began >= 0.39
 
 
-def test_roles_with_one_endpoint_share_its_limit() -> None:
-    limits = EndpointLimits(3)
-    model = ScriptedModel("done", seconds=0.02)
-    roles = [ModelCaller(model, role=role, limit=limits.of("http://a")) for role in ("target", "optimizer")]
+def test_callers_of_one_endpoint_share_its_limit() -> None:
+    limit, model = EndpointLimit(3), ScriptedModel("done", seconds=0.02)
+    roles = [ModelCaller(model, role=role, limit=limit) for role in ("target", "optimizer")]
     calls = iter(range(100))
     results = in_threads(16, lambda: roles[next(calls) % 2].complete(ask()).text)
     assert results == ["done"] * 16
     assert 1 < model.peak <= 3
-    assert limits.of("http://b") is not limits.of("http://a")
 
 
 def test_a_failed_call_gives_its_place_back() -> None:
@@ -147,9 +144,21 @@ def test_a_failed_call_gives_its_place_back() -> None:
     assert made.complete(ask(deadline=time.monotonic() + 1)).text == "done"
 
 
-def test_a_limit_below_one_is_refused() -> None:
-    with pytest.raises(ValueError, match="at least 1"):
-        EndpointLimit(0)
+def test_an_endpoint_that_never_answered_is_not_tried_for_long() -> None:
+    limit, patient = EndpointLimit(), RetryPolicy(tries=8, first_tries=3, first_wait=0.001)
+    model = ScriptedModel(PassingError("no connection"))
+    with pytest.raises(PassingError, match="tried 3 times"):
+        caller(model, limit=limit, policy=patient).complete(ask())
+    caller(ScriptedModel("done"), limit=limit).complete(ask())
+    with pytest.raises(PassingError, match="tried 8 times"):
+        caller(model, limit=limit, policy=patient).complete(ask())
+
+
+def test_one_that_says_when_to_come_back_has_answered() -> None:
+    busy = PassingError("busy", retry_after=0.001)
+    model = ScriptedModel(busy, busy, busy, busy, "done")
+    policy = RetryPolicy(first_tries=2, first_wait=0.001)
+    assert caller(model, policy=policy).complete(ask()).text == "done"
 
 
 def test_the_jitter_is_full_and_bounded() -> None:
@@ -194,7 +203,7 @@ def test_a_reply_cut_inside_an_emoji_can_be_written_as_utf_8() -> None:
 def test_unknown_usage_and_prices_are_not_zero() -> None:
     ledger, events = Ledger(), list[dict[str, Any]]()
     model = ScriptedModel(reply("a", Usage(calls=1)), reply("b"))
-    made = caller(model, ledger=ledger, emit=events.append, address="http://a", price=lambda *_: None)
+    made = caller(model, ledger=ledger, emit=events.append, address="http://a")
     made.complete(ask())
     assert "prompt_tokens" not in events[0]
     assert ledger.total().usage.prompt_tokens is None
@@ -203,19 +212,15 @@ def test_unknown_usage_and_prices_are_not_zero() -> None:
     assert (total.prompt_tokens, total.unknown_calls, total.usd) == (10, 1, None)
 
 
-def test_a_price_is_asked_for_each_call() -> None:
-    asked: list[tuple[str, str, int | None]] = []
-
-    def price(model: str, address: str, usage: Usage) -> float:
-        asked.append((model, address, usage.prompt_tokens))
-        return 0.25
-
-    ledger = Ledger()
-    made = caller(ScriptedModel("a"), ledger=ledger, address="http://a", price=price)
+def test_each_call_has_the_price_of_its_endpoint() -> None:
+    ledger, events = Ledger(), list[dict[str, Any]]()
+    model = ScriptedModel("a")
+    model.model = "gpt-4o-mini"
+    made = caller(model, ledger=ledger, emit=events.append, address="https://api.openai.com/v1")
     made.complete(ask())
     made.complete(ask())
-    assert asked == [("scripted", "http://a", 10)] * 2
-    assert ledger.total().usage.usd == 0.5
+    assert 0 < events[0]["usd"] < 0.001
+    assert ledger.total().usage.usd == pytest.approx(2 * events[0]["usd"])
 
 
 def test_a_hundred_threads_lose_no_call() -> None:

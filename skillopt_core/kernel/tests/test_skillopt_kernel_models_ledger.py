@@ -16,10 +16,10 @@ def used(prompt: int | None, completion: int | None, **more: float) -> Usage:
 
 def filled() -> Ledger:
     ledger = Ledger()
-    ledger.record("target", "rollout", used(10, 5), 0.5)
-    ledger.record("target", "rollout", used(None, None), 0.5)
-    ledger.record("target", "rollout", None, 2.0)
-    ledger.record("optimizer", "analyst", used(100, 50, cached_tokens=40, usd=0.02), 1.0)
+    ledger.record("target", "rollout", used(10, 5))
+    ledger.record("target", "rollout", used(None, None))
+    ledger.record("target", "rollout", None)
+    ledger.record("optimizer", "analyst", used(100, 50, cached_tokens=40, usd=0.02))
     return ledger
 
 
@@ -34,7 +34,7 @@ def test_tokens_have_the_names_of_a_step_record() -> None:
 
 def test_a_stage_that_told_nothing_is_unknown() -> None:
     ledger = Ledger()
-    ledger.record("target", "rollout", used(None, None), 1.0)
+    ledger.record("target", "rollout", used(None, None))
     assert tokens_by_stage(ledger.tallies())["rollout"] == {
         "calls": 1, "prompt_tokens": None, "completion_tokens": None, "unknown_calls": 1,
     }  # fmt: skip
@@ -60,8 +60,8 @@ def test_the_difference_is_what_came_since() -> None:
     ledger = filled()
     before = ledger.tallies()
     assert ledger.since(before) == {}
-    ledger.record("target", "rollout", used(7, 0), 0.1)
-    ledger.record("optimizer", "merge", used(1, 2), 0.1)
+    ledger.record("target", "rollout", used(7, 0))
+    ledger.record("optimizer", "merge", used(1, 2))
     since = tokens_by_stage(ledger.since(before))
     assert since == {
         "rollout": {"calls": 1, "prompt_tokens": 7, "completion_tokens": 0},
@@ -72,7 +72,7 @@ def test_the_difference_is_what_came_since() -> None:
 def test_a_difference_in_which_nobody_told_is_unknown() -> None:
     ledger = filled()
     before = ledger.tallies()
-    ledger.record("target", "rollout", used(None, None), 0.1)
+    ledger.record("target", "rollout", used(None, None))
     assert tokens_by_stage(ledger.since(before))["rollout"]["prompt_tokens"] is None
 
 
@@ -80,10 +80,10 @@ def test_a_snapshot_restores_the_same_tallies() -> None:
     ledger = filled()
     snapshot = json.loads(json.dumps(ledger.snapshot()))
     restored = Ledger()
-    restored.record("target", "rollout", used(1, 1), 1.0)
+    restored.record("target", "rollout", used(1, 1))
     restored.restore(snapshot)
     assert restored.tallies() == ledger.tallies()
-    restored.record("target", "rollout", used(1, 1), 1.0)
+    restored.record("target", "rollout", used(1, 1))
     assert restored.total().calls == ledger.total().calls + 1
 
 

@@ -8,18 +8,11 @@ from typing import Any
 
 import pytest
 from attrs import field, frozen
+from skillopt_kernel.config.resolved import BackendChoice
 from skillopt_kernel.errors import Cancelled, ConfigError
 from skillopt_kernel.interfaces import DriverContext, Finding
 from skillopt_kernel.models.opening import Models
 from skillopt_kernel_models_probes import ScriptedModel, ask, in_threads
-
-
-@frozen
-class Chosen:
-    name: str
-    model: str | None = None
-    settings: Any = None
-    where: str = "lab.yaml:3"
 
 
 class LabBackend:
@@ -70,7 +63,7 @@ def opened(**names: str) -> tuple[Models, Maker]:
         return DriverContext(logger=logging.getLogger("lab"), role=role, model=choice.model)
 
     maker = Maker()
-    choices = {role: Chosen(name, model=f"{role}-model") for role, name in names.items()}
+    choices = {role: BackendChoice(role, name, f"{role}-model", None, "lab.yaml:3") for role, name in names.items()}
     return Models(choices, maker, context=context, effort="high"), maker
 
 
@@ -113,6 +106,11 @@ def test_chat_is_preferred_where_both_are_possible() -> None:
     models, _ = opened(target="lab")
     assert models.check_capabilities("target", CHAT | AGENT) == "chat"
     assert models.check_capabilities("target", AGENT) == "agent"
+
+
+def test_roles_with_one_endpoint_share_its_limit() -> None:
+    models, _ = opened(optimizer="lab", target="lab")
+    assert models.chat("optimizer")._limit is models.chat("target")._limit
 
 
 def test_a_role_without_a_backend() -> None:

@@ -108,6 +108,7 @@ def test_no_object_or_several_or_cut_off(reply: str) -> None:
         ("a ] and a } before [1]", [1]),
         ("[]", []),
         ("[1, 2", None),
+        ("[[1, 2] [3, 4]]", None),
     ],
 )
 def test_arrays(reply: str, found: list[Any] | None) -> None:
@@ -132,13 +133,16 @@ def test_repair_of_a_reply_that_is_one_object(reply: str, found: Any) -> None:
     "reply",
     [
         'Here: {"a": 1,}',
+        'Here: {"a": 1 "b": {"c": 2}}',
+        '{"a": 1,}{"a": 2,}',
+        '{"a": [{"b": 1}',
         '{"a": 1,} is it',
         '{"a": 1,}{"b": 2,}',
         '{"a": 1, "b": [2}',
         '{"a": NaN}',
         '{"a": Infinity}',
         '{"a": ' + "9" * 5000 + "}",
-        '{"a": ' + "[" * 100 + "]" * 100 + ",}",
+        '{"a": ' + "[" * 1000 + "]" * 1000 + ",}",
     ],
 )
 def test_what_is_not_repaired(reply: str) -> None:
@@ -153,7 +157,8 @@ def test_half_of_a_surrogate_pair_can_be_written_as_utf_8() -> None:
 
 SLOW_PIECES = [
     "{", "[", '{"', '{"a":', "[1,", '"', '\\"', '"\\""', '\n"', '"{\n', "{}", "{ ", "<think>", "</think>",
-    "<think></think>", '<think>{"a":1}</think>x', "</think>[[[", "```json\n", "```json {}```\n", "`",
+    "<think></think>", '<think>{"a":1}</think>x', "</think>[[[", "[1 ", '{"a ', "{}x", "```json\n", "```json {}```\n",
+    "`",
 ]  # fmt: skip
 
 

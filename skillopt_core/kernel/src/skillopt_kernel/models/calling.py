@@ -6,22 +6,27 @@ import logging
 import random
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import attrs
-from attrs import define, frozen
+from attrs import define, field, frozen
 
-from skillopt_kernel.errors import ModelError, PassingError
+from skillopt_kernel.errors import CallTimeout, Cancelled, ModelError, PassingError
 from skillopt_kernel.interfaces import ChatModel
-from skillopt_kernel.models.ledger import Ledger
-from skillopt_kernel.models.limits import EndpointLimit
-from skillopt_kernel.models.requests import ChatReply, ChatRequest, Message, TextPart
-from skillopt_kernel.records import ToolCall, Usage
+from skillopt_kernel.models.ledger import TOLD, Ledger
+from skillopt_kernel.models.pricing import usd_of
+from skillopt_kernel.models.requests import ChatReply, ChatRequest
 from skillopt_kernel.store.redaction import Redactor
 
 Emit = Callable[[dict[str, Any]], None]
-Price = Callable[[str, str, Usage], float | None]
+
+_LOOK_AROUND = 0.1
+"""Seconds after which a waiting call looks whether the run was stopped."""
+
+# stamina logs each retry as a warning; without any handler Python would write it to stderr, into the live display.
+logging.getLogger("stamina").addHandler(logging.NullHandler())
 
 
 @frozen
@@ -29,16 +34,16 @@ class RetryPolicy:
     """How long a passing failure is borne.
 
     tries         calls of the backend at most, the first included
+    first_tries   the same while the endpoint has not answered once in this run: more likely its address is wrong
     first_wait    seconds: the wait before try n is drawn from 0 .. first_wait * 2^(n-2) ("full jitter":
                   Marc Brooker, Exponential Backoff and Jitter, AWS Architecture Blog, 2015)
     longest_wait  seconds: the most that is waited before one try, and the most that an endpoint may ask for
-    seconds       after so long no further try is begun
     """
 
     tries: int = 8
+    first_tries: int = 4
     first_wait: float = 1.0
     longest_wait: float = 120.0
-    seconds: float = 1800.0
 
     def wait_before(self, next_try: int, retry_after: float | None) -> float | None:
         """Seconds to wait before `next_try` (from 2); `None` when the endpoint asks for too much."""
@@ -49,47 +54,82 @@ class RetryPolicy:
         return None if retry_after > self.longest_wait else retry_after + min(jitter, 1.0)
 
 
+class EndpointLimit:
+    """How many calls an endpoint has at once, and until when all of them must wait.
+
+    `limit` `None` means no limit. An endpoint that says "wait" (`Retry-After`) pauses for every caller, not
+    only for the one that was told. `answered`: whether any call of this run has had an answer from it. The
+    adaptive limit has its place here.
+    """
+
+    def __init__(self, limit: int | None = None) -> None:
+        self._limit = limit
+        self.answered = False
+        self._running = 0
+        self._paused_until = 0.0
+        self._changed = threading.Condition()
+
+    def pause(self, seconds: float) -> None:
+        """Let no further call begin for `seconds`. A pause is never shortened."""
+        with self._changed:
+            self._paused_until = max(self._paused_until, time.monotonic() + seconds)
+
+    @contextmanager
+    def slot(self, not_before: float, deadline: float | None, cancelled: threading.Event) -> Iterator[float]:
+        """Wait for the pause, for `not_before` and for a free place; yields the seconds waited.
+
+        `not_before` and `deadline` are in `time.monotonic()` seconds. Raises `CallTimeout` once the deadline has
+        passed and `Cancelled` once the event is set.
+        """
+        began = time.monotonic()
+        with self._changed:
+            while True:
+                now = time.monotonic()
+                if cancelled.is_set():
+                    raise Cancelled("the run is stopping")
+                if deadline is not None and now >= deadline:
+                    raise CallTimeout("the time of the call was over before the endpoint could be asked")
+                pause = max(not_before, self._paused_until) - now
+                if pause <= 0 and (self._limit is None or self._running < self._limit):
+                    break
+                self._changed.wait(min(pause, _LOOK_AROUND) if pause > 0 else _LOOK_AROUND)
+            self._running += 1
+        try:
+            yield time.monotonic() - began
+        finally:
+            with self._changed:
+                self._running -= 1
+                self._changed.notify()
+
+
 @define
 class _Call:
     """What is known of one call while it is made."""
 
-    began: float
+    began: float = field(factory=time.monotonic)
     tries: int = 0
     waited: float = 0.0
     not_before: float = 0.0
 
 
+@frozen(eq=False)
 class ModelCaller:
     """Calls one model in one role. Used from many threads at once.
 
+    address    where the model is; its prices are looked up by it
     emit       gets the data of one `model_called` event after each call, failed ones included
     cancelled  once set, waits end at once with `Cancelled`, and no further try begins
     """
 
-    def __init__(
-        self,
-        model: ChatModel,
-        *,
-        role: str,
-        address: str = "",
-        limit: EndpointLimit | None = None,
-        policy: RetryPolicy | None = None,
-        ledger: Ledger | None = None,
-        emit: Emit | None = None,
-        redactor: Redactor | None = None,
-        cancelled: threading.Event | None = None,
-        price: Price | None = None,
-    ) -> None:
-        self._model, self._role, self._address = model, role, address
-        self._limit = limit or EndpointLimit()
-        self._policy = policy or RetryPolicy()
-        self._ledger = ledger or Ledger()
-        self._emit, self._redactor, self._cancelled = emit, redactor, cancelled
-        self._price = price
-
-    @property
-    def model(self) -> str:
-        return self._model.model
+    _model: ChatModel
+    _role: str
+    _address: str = ""
+    _limit: EndpointLimit = field(factory=EndpointLimit)
+    _policy: RetryPolicy = RetryPolicy()
+    _ledger: Ledger = field(factory=Ledger)
+    _emit: Emit = lambda _: None
+    _redactor: Redactor = field(factory=Redactor)
+    _cancelled: threading.Event = field(factory=threading.Event)
 
     def complete(self, request: ChatRequest) -> ChatReply:
         """The reply to a request, after retries of what passes.
@@ -98,17 +138,17 @@ class ModelCaller:
         `ContextTooLong` at once, `PassingError` when tries or time are used up (`CallTimeout` when it was the
         time); `Cancelled` when the run is stopped.
         """
-        call = _Call(began=time.monotonic())
+        call = _Call()
         try:
-            reply = self._with_retries(self._redact_request(request), call)
+            reply = self._with_retries(self._redactor.redact_value(request), call)
         except BaseException as error:
             if isinstance(error, ModelError):
                 error.args = (self._describe(error, call),)
-            self._account(request, call, None, error)
+            self._account(request.stage, call, error=error)
             raise
-        reply = self._clean(reply)
-        self._account(request, call, reply, None)
-        return reply
+        self._account(request.stage, call, reply=reply)
+        cleaned: ChatReply = self._redactor.redact_value(reply)
+        return cleaned
 
     def _with_retries(self, request: ChatRequest, call: _Call) -> ChatReply:
         import stamina
@@ -118,104 +158,57 @@ class ModelCaller:
         def again(error: Exception) -> bool | float:
             return 0.0 if isinstance(error, PassingError) and self._plan_retry(error, request, call) else False
 
-        _keep_retries_off_the_terminal()
-        for attempt in stamina.retry_context(again, attempts=self._policy.tries, timeout=self._policy.seconds):
-            with (
-                attempt,
-                self._limit.slot(
-                    not_before=call.not_before, deadline=request.deadline, cancelled=self._cancelled
-                ) as waited,
-            ):
+        for attempt in stamina.retry_context(again, attempts=self._policy.tries, timeout=None):
+            with attempt, self._limit.slot(call.not_before, request.deadline, self._cancelled) as waited:
                 call.tries, call.waited = attempt.num, call.waited + waited
-                return self._model.complete(request)
+                reply = self._model.complete(request)
+                self._limit.answered = True
+                return reply
         raise AssertionError("unreachable: the last try returns or raises")
 
     def _plan_retry(self, error: PassingError, request: ChatRequest, call: _Call) -> bool:
         """Set when the next try may begin; false when it would be too late, or has been stopped."""
         if error.retry_after:
+            self._limit.answered = True
             self._limit.pause(min(error.retry_after, self._policy.longest_wait))
+        unanswered = call.tries >= self._policy.first_tries and not self._limit.answered
         wait = self._policy.wait_before(call.tries + 1, error.retry_after)
-        if wait is None or (self._cancelled is not None and self._cancelled.is_set()):
+        if wait is None or unanswered or self._cancelled.is_set():
             return False
         call.not_before = time.monotonic() + wait
         return request.deadline is None or call.not_before < request.deadline
-
-    def _account(self, request: ChatRequest, call: _Call, reply: ChatReply | None, error: BaseException | None) -> None:
-        seconds = time.monotonic() - call.began
-        usage = None if reply is None else reply.usage
-        if usage is not None and self._price is not None:
-            usage = attrs.evolve(usage, usd=self._price(self.model, self._address, usage))
-        if call.tries:  # a call that was given up before it was made is none
-            self._ledger.record(self._role, request.stage, usage, seconds)
-        if self._emit is None:
-            return
-        data: dict[str, Any] = {
-            "role": self._role,
-            "stage": request.stage,
-            "model": self.model,
-            "seconds": round(seconds, 3),
-            "tries": call.tries,
-            "waited": round(call.waited, 3),
-            "ok": error is None,
-        }
-        if error is not None:
-            data["error"] = type(error).__name__
-        if reply is not None and usage is not None:
-            data["finish"] = reply.finish
-            for name in ("prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens", "usd"):
-                value = getattr(usage, name)
-                if value is not None:
-                    data[name] = value
-        self._emit(data)
 
     def _describe(self, error: ModelError, call: _Call) -> str:
         """The error's text without credentials, and what was done about it."""
         text = str(error)
         if isinstance(error, PassingError):
-            if error.retry_after and error.retry_after > self._policy.longest_wait:
-                text += (
-                    f"; it asks to wait {error.retry_after:.0f} s, and a call waits {self._policy.longest_wait:.0f} s "
-                    "at most"
-                )
+            longest = self._policy.longest_wait
+            if error.retry_after and error.retry_after > longest:
+                text += f"; it asks to wait {error.retry_after:.0f} s, and a call waits {longest:.0f} s at most"
             elif call.tries > 1:
                 text += f" (tried {call.tries} times, {call.waited:.0f} s of waiting)"
-        return self._redactor.diagnostics(text) if self._redactor else text
+        return self._redactor.diagnostics(text)
 
-    # What goes out and what comes back -----------------------------------------------------------------------
-
-    def _text(self, text: str) -> str:
-        # Half of a surrogate pair (a reply cut inside an emoji) cannot be written to a file as UTF-8.
-        if not text.isascii():
-            text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-        return self._redactor.redact(text) if self._redactor else text
-
-    def _redact_request(self, request: ChatRequest) -> ChatRequest:
-        return attrs.evolve(request, messages=tuple(self._redact_message(message) for message in request.messages))
-
-    def _redact_message(self, message: Message) -> Message:
-        if isinstance(message.content, str):
-            content: Any = self._text(message.content)
-        else:
-            content = tuple(
-                TextPart(self._text(part.text)) if isinstance(part, TextPart) else part for part in message.content
-            )
-        return attrs.evolve(message, content=content, tool_calls=self._redact_calls(message.tool_calls))
-
-    def _redact_calls(self, calls: tuple[ToolCall, ...]) -> tuple[ToolCall, ...]:
-        return tuple(attrs.evolve(call, arguments=self._text(call.arguments)) for call in calls)
-
-    def _clean(self, reply: ChatReply) -> ChatReply:
-        return attrs.evolve(
-            reply,
-            text=self._text(reply.text),
-            reasoning=self._text(reply.reasoning),
-            tool_calls=self._redact_calls(reply.tool_calls),
-        )
-
-
-def _keep_retries_off_the_terminal() -> None:
-    # stamina logs each retry as a warning; without any handler Python would write it to stderr, into the live
-    # display. An application that wants these lines attaches its own handler and gets them.
-    logger = logging.getLogger("stamina")
-    if not logger.handlers:
-        logger.addHandler(logging.NullHandler())
+    def _account(
+        self, stage: str, call: _Call, *, reply: ChatReply | None = None, error: BaseException | None = None
+    ) -> None:
+        model = self._model.model
+        data: dict[str, Any] = {
+            "role": self._role,
+            "stage": stage,
+            "model": model,
+            "seconds": round(time.monotonic() - call.began, 3),
+            "tries": call.tries,
+            "waited": round(call.waited, 3),
+            "ok": error is None,
+        }
+        usage = None
+        if reply is not None:
+            usage = attrs.evolve(reply.usage, usd=usd_of(model, self._address, reply.usage))
+            data["finish"] = reply.finish
+            data |= {name: value for name in TOLD if (value := getattr(usage, name)) is not None}
+        if error is not None:
+            data["error"] = type(error).__name__
+        if call.tries:  # a call that was given up before it was made is none
+            self._ledger.record(self._role, stage, usage)
+        self._emit(data)

@@ -14,47 +14,36 @@ from skillopt_kernel.records import Usage
 Key = tuple[str, str]
 """(role, stage)"""
 
+TOLD = ("prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens", "usd")
+"""What a provider tells of a call, or does not."""
+
 
 @frozen
 class Tally:
-    """Calls of one role in one stage: how many, how many of them failed, and what was used.
+    """Calls of one role in one stage: how many failed, and how many were answered and what they used.
 
     Tokens are `None` while no call told any. `usage.unknown_calls` says how many calls did not tell; a failed
     call used tokens that nobody knows only if it got as far as a reply, and counts as failed, not as unknown.
     """
 
-    calls: int = 0
     failed_calls: int = 0
-    seconds: float = 0.0
     usage: Usage = field(factory=Usage)
 
+    @property
+    def calls(self) -> int:
+        return self.failed_calls + self.usage.calls
+
     def __add__(self, other: Tally) -> Tally:
-        return Tally(
-            self.calls + other.calls,
-            self.failed_calls + other.failed_calls,
-            self.seconds + other.seconds,
-            self.usage + other.usage,
-        )
+        return Tally(self.failed_calls + other.failed_calls, self.usage + other.usage)
 
     def __sub__(self, earlier: Tally) -> Tally:
-        calls = self.usage.calls - earlier.usage.calls
-        unknown = self.usage.unknown_calls - earlier.usage.unknown_calls
-
-        def less(name: str) -> Any:
-            now, before = getattr(self.usage, name), getattr(earlier.usage, name)
-            # When no call in between told anything, what they used is unknown, not zero.
-            return None if now is None or calls == unknown else now - (before or 0)
-
-        used = {
-            name: less(name)
-            for name in ("prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens", "usd")
-        }
-        return Tally(
-            self.calls - earlier.calls,
-            self.failed_calls - earlier.failed_calls,
-            self.seconds - earlier.seconds,
-            Usage(calls=calls, unknown_calls=unknown, **used),
-        )
+        used: dict[str, Any] = attrs.asdict(self.usage)
+        for name, before in attrs.asdict(earlier.usage).items():
+            if before is not None:
+                used[name] -= before
+        if used["calls"] == used["unknown_calls"]:  # when none of them told anything, it is unknown, not zero
+            used |= dict.fromkeys(TOLD)
+        return Tally(self.failed_calls - earlier.failed_calls, Usage(**used))
 
 
 class Ledger:
@@ -64,13 +53,13 @@ class Ledger:
         self._tallies: dict[Key, Tally] = {}
         self._lock = threading.Lock()
 
-    def record(self, role: str, stage: str, usage: Usage | None, seconds: float) -> None:
+    def record(self, role: str, stage: str, usage: Usage | None) -> None:
         """Count one call. `usage` `None`: the call failed."""
         if usage is None:
-            tally = Tally(calls=1, failed_calls=1, seconds=seconds)
+            tally = Tally(failed_calls=1)
         else:
             told = usage.prompt_tokens is not None or usage.completion_tokens is not None
-            tally = Tally(1, 0, seconds, attrs.evolve(usage, calls=1, unknown_calls=0 if told else 1))
+            tally = Tally(usage=attrs.evolve(usage, calls=1, unknown_calls=0 if told else 1))
         with self._lock:
             self._tallies[role, stage] = self._tallies.get((role, stage), Tally()) + tally
 
@@ -95,14 +84,11 @@ class Ledger:
 
     def restore(self, snapshot: list[dict[str, Any]]) -> None:
         """Take the tallies of `snapshot()` in place of the present ones."""
-        restored = {
-            (entry["role"], entry["stage"]): Tally(
-                entry["calls"], entry["failed_calls"], entry["seconds"], Usage(**entry["usage"])
-            )
-            for entry in snapshot
-        }
         with self._lock:
-            self._tallies = restored
+            self._tallies = {
+                (entry["role"], entry["stage"]): Tally(entry["failed_calls"], Usage(**entry["usage"]))
+                for entry in snapshot
+            }
 
 
 def tokens_by_stage(tallies: Mapping[Key, Tally]) -> dict[str, dict[str, Any]]:
@@ -121,23 +107,12 @@ def token_summary(ledger: Ledger) -> dict[str, dict[str, Any]]:
     """The `token_summary` of summary.json: every stage, and `_total`, each with `total_tokens`."""
     stages = tokens_by_stage(ledger.tallies()) | {"_total": _as_fields(ledger.total())}
     for fields in stages.values():
-        parts = [fields["prompt_tokens"], fields["completion_tokens"]]
-        fields["total_tokens"] = None if parts == [None, None] else sum(part or 0 for part in parts)
+        told = [count for count in (fields["prompt_tokens"], fields["completion_tokens"]) if count is not None]
+        fields["total_tokens"] = sum(told) if told else None
     return stages
 
 
 def _as_fields(tally: Tally) -> dict[str, Any]:
-    usage = tally.usage
-    fields = {
-        "calls": tally.calls,
-        "prompt_tokens": usage.prompt_tokens,
-        "completion_tokens": usage.completion_tokens,
-    }
-    optional = {
-        "failed_calls": tally.failed_calls,
-        "unknown_calls": usage.unknown_calls,
-        "cached_tokens": usage.cached_tokens,
-        "reasoning_tokens": usage.reasoning_tokens,
-        "usd": usage.usd,
-    }
-    return fields | {name: value for name, value in optional.items() if value}
+    fields = attrs.asdict(tally.usage) | {"calls": tally.calls, "failed_calls": tally.failed_calls}
+    always = ("calls", "prompt_tokens", "completion_tokens")
+    return {name: value for name, value in fields.items() if value or name in always}

@@ -4,57 +4,41 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import Any
 
+from attrs import define, field
+
+from skillopt_kernel.config.resolved import BackendChoice
 from skillopt_kernel.errors import Cancelled, ConfigError
 from skillopt_kernel.interfaces import Backend, DriverContext
 from skillopt_kernel.models.asking import ModelOptimizer
-from skillopt_kernel.models.calling import Emit, ModelCaller, RetryPolicy
+from skillopt_kernel.models.calling import Emit, EndpointLimit, ModelCaller
 from skillopt_kernel.models.ledger import Ledger
-from skillopt_kernel.models.limits import EndpointLimits
-from skillopt_kernel.models.pricing import usd_of
 from skillopt_kernel.store.redaction import Redactor
 
 
-class Choice(Protocol):
-    """What the configuration chose for one role: the backend's name and settings, the model, and in which line."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def model(self) -> str | None: ...
-    @property
-    def settings(self) -> Any: ...
-    @property
-    def where(self) -> str: ...
-
-
+@define(eq=False)
 class Models:
-    """The backends of one run by role ("optimizer", "target", "judge"). Used from many threads at once."""
+    """The backends of one run by role ("optimizer", "target", "judge"). Used from many threads at once.
 
-    def __init__(
-        self,
-        choices: Mapping[str, Choice],
-        make_driver: Callable[..., Any],
-        *,
-        context: Callable[[str, Choice], DriverContext],
-        limit: int | None = None,
-        policy: RetryPolicy | None = None,
-        ledger: Ledger | None = None,
-        emit: Emit | None = None,
-        redactor: Redactor | None = None,
-        cancelled: threading.Event | None = None,
-        effort: str | None = None,
-    ) -> None:
-        self._choices, self._make_driver, self._context = dict(choices), make_driver, context
-        self.ledger = ledger or Ledger()
-        self.limits = EndpointLimits(limit)
-        self._policy, self._emit, self._redactor = policy, emit, redactor
-        self._cancelled, self._effort = cancelled, effort
-        self._backends: dict[str, Backend] = {}
-        self._callers: dict[str, ModelCaller] = {}
-        self._lock = threading.RLock()
-        self._closed = False
+    limit   calls that one endpoint has at once, whichever roles ask it; effort: of the optimizer's calls
+    ledger  what all of them used
+    """
+
+    _choices: Mapping[str, BackendChoice]
+    _make_driver: Callable[..., Any]
+    _context: Callable[[str, BackendChoice], DriverContext]
+    _limit: int | None = None
+    _redactor: Redactor = field(factory=Redactor)
+    _effort: str | None = None
+    ledger: Ledger = field(init=False, factory=Ledger)
+    _emit: Emit = field(init=False, default=lambda _: None)
+    _cancelled: threading.Event = field(init=False, factory=threading.Event)
+    _backends: dict[str, Backend] = field(init=False, factory=dict)
+    _callers: dict[str, ModelCaller] = field(init=False, factory=dict)
+    _limits: dict[str, EndpointLimit] = field(init=False, factory=dict)
+    _lock: Any = field(init=False, factory=threading.RLock)
+    _closed: bool = field(init=False, default=False)
 
     def attach(self, emit: Emit, cancelled: threading.Event) -> None:
         """Before the first call: where events go, and what ends waits. Making a backend needs neither."""
@@ -65,8 +49,10 @@ class Models:
         with self._lock:
             if self._closed:
                 raise Cancelled("the run is over and its models are closed")
+            if role not in self._choices:
+                raise ConfigError(f"no backend is chosen for the {role}. Name one in `model.{role}_backend`.")
             if role not in self._backends:
-                choice = self._choice(role)
+                choice = self._choices[role]
                 context = self._context(role, choice)
                 self._backends[role] = self._make_driver(
                     "backend", choice.name, choice.settings, context, where=choice.where
@@ -79,13 +65,11 @@ class Models:
         Raises `ConfigError` naming the key when the backend cannot play the role so.
         """
         backend = self.backend(role)
-        able = backend.capabilities.get(role, frozenset())
-        common = able & kinds
-        if common:
+        if common := backend.capabilities.get(role, frozenset()) & kinds:
             return "chat" if "chat" in common else "agent"
         plays = "; ".join(f"{name} as {' or '.join(sorted(can))}" for name, can in sorted(backend.capabilities.items()))
         raise ConfigError(
-            f"the backend {self._choice(role).name!r} cannot play the {role} as {' or '.join(sorted(kinds))}. It can "
+            f"the backend {self._choices[role].name!r} cannot play the {role} as {' or '.join(sorted(kinds))}. It can "
             f"play: {plays or 'no role'}. Name another backend in `model.{role}_backend`."
         )
 
@@ -100,13 +84,11 @@ class Models:
                     backend.open_chat(role),
                     role=role,
                     address=address,
-                    limit=self.limits.of(address),
-                    policy=self._policy,
+                    limit=self._limits.setdefault(address, EndpointLimit(self._limit)),
                     ledger=self.ledger,
                     emit=self._emit,
                     redactor=self._redactor,
                     cancelled=self._cancelled,
-                    price=usd_of,
                 )
             return self._callers[role]
 
@@ -120,7 +102,7 @@ class Models:
         return {
             role: {
                 "backend": choice.name,
-                "model": self.chat(role).model if role in self._callers else choice.model or "",
+                "model": choice.model or "",
                 "endpoint": self.backend(role).endpoint(role),
             }
             for role, choice in self._choices.items()
@@ -130,13 +112,7 @@ class Models:
         """Close every backend that has something to close. Calls in flight end within their own time."""
         with self._lock:
             self._closed = True
-            backends, self._backends, self._callers = list(self._backends.values()), {}, {}
-        for backend in backends:
-            close = getattr(backend, "close", None)
-            if close is not None:
-                close()
-
-    def _choice(self, role: str) -> Choice:
-        if role not in self._choices:
-            raise ConfigError(f"no backend is chosen for the {role}. Name one in `model.{role}_backend`.")
-        return self._choices[role]
+            for backend in self._backends.values():
+                getattr(backend, "close", lambda: None)()
+            self._backends.clear()
+            self._callers.clear()

@@ -10,13 +10,17 @@ from attrs import field, frozen
 
 from skillopt_kernel.records import ToolCall, Trajectory, Usage
 
-Effort = Literal["low", "medium", "high", "xhigh", "max"]
 Finish = Literal["stop", "length", "filtered", "empty", "tool_calls"]
+
+
+def whole_characters(text: str) -> str:
+    """The text with each half of a surrogate pair (a reply cut inside an emoji) replaced: UTF-8 has no such half."""
+    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 @frozen
 class TextPart:
-    text: str
+    text: str = field(converter=whole_characters)
 
 
 @frozen
@@ -31,12 +35,16 @@ class ImagePart:
 Part = TextPart | ImagePart
 
 
+def _whole_content(content: str | tuple[Part, ...]) -> str | tuple[Part, ...]:
+    return whole_characters(content) if isinstance(content, str) else content
+
+
 @frozen
 class Message:
     """One message. `content` is text or a sequence of parts; only `tool` messages have a `tool_call_id`."""
 
     role: Literal["system", "user", "assistant", "tool"]
-    content: str | tuple[Part, ...] = ""
+    content: str | tuple[Part, ...] = field(default="", converter=_whole_content)
     tool_calls: tuple[ToolCall, ...] = ()
     tool_call_id: str | None = None
 
@@ -85,11 +93,11 @@ class ChatRequest:
 class ChatReply:
     """What came back. `finish`: `length` is cut off, `filtered` withheld, `empty` no text and no tool call."""
 
-    text: str
+    text: str = field(converter=whole_characters)
     tool_calls: tuple[ToolCall, ...] = ()
     finish: Finish = "stop"
     usage: Usage = field(factory=Usage)
-    reasoning: str = ""
+    reasoning: str = field(default="", converter=whole_characters)
 
 
 @frozen
