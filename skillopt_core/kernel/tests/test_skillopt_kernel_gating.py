@@ -121,7 +121,12 @@ def test_graded_scores_stay_graded() -> None:  # case O-G4
 
 
 def test_only_scored_outcomes_enter_a_mean() -> None:
-    mixed: list[Any] = [outcome("a", (1.0, 0.5)), outcome("b", None), {"hard": None, "soft": None}, {"hard": False, "soft": 0.25}]
+    mixed: list[Any] = [
+        outcome("a", (1.0, 0.5)),
+        outcome("b", None),
+        {"hard": None, "soft": None},
+        {"hard": False, "soft": 0.25},
+    ]
     assert compute_score(mixed) == (0.5, 0.375)
     assert compute_score([]) == compute_score([outcome("a", None), {}]) == (None, None)
 
@@ -243,6 +248,16 @@ def test_nothing_to_compare_is_undecided(candidate: list[Result], current: list[
 
 def test_a_best_skill_with_nothing_to_compare_is_not_replaced() -> None:
     assert HARD.judge(trial(passed(1, 1), passed(0, 1), [None, None])).action == "accept"
+
+
+def test_a_possible_win_that_is_not_enough_rejects_even_a_better_part() -> None:
+    candidate: list[Result] = [(1.0, 1.0), None, None, None]
+    for early_stop, asked in ((True, 0), (False, 4)):
+        bonuses = {"candidate": -0.5}
+        decision = HARD.judge(trial(candidate, passed(0, 1, 1, 1), bonuses=bonuses, early_stop=early_stop))
+        assert (decision.action, decision.asked, decision.score) == ("reject", asked, None)
+        assert (decision.bound, decision.current_score) == (0.5, 0.75)
+        assert "can reach at most 0.5000, not above the current skill's 0.7500" in decision.reason
 
 
 # The early stop decides as a full evaluation --------------------------------------------------------------

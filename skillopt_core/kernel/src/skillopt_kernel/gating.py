@@ -13,15 +13,13 @@ The rule, for a candidate and the current skill over the selection tasks:
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Iterable, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Iterable, Mapping, Sequence
 from math import fsum
-from typing import Any, Literal
+from typing import Any
 
 from skillopt_kernel.interfaces import Trial
 from skillopt_kernel.records import GateDecision, Outcome, Scored
 
-GateAction = Literal["reject", "accept", "accept_new_best"]
 DECIMALS = 12
 """Gate scores are compared and recorded to so many decimals."""
 
@@ -39,7 +37,7 @@ def compute_score(outcomes: Iterable[Outcome | Mapping[str, Any]]) -> tuple[floa
     return _mean(hard), _mean(soft)
 
 
-def evaluate_gate(candidate_score: float, current_score: float, best_score: float) -> GateAction:
+def evaluate_gate(candidate_score: float, current_score: float, best_score: float) -> str:
     """The strict gate: a candidate must beat the current skill, and to be the new best, the best one too."""
     if not candidate_score > current_score:
         return "reject"
@@ -84,38 +82,21 @@ class _Comparison:
         self.bar = self._value(skill, [stored[task.id] for task in scored]) if scored else 0.0
 
     def ask(self) -> None:
-        """Take outcomes in order until the prefix settles it, or until everything is asked."""
-        stops = self.trial.early_stop
-        if stops and self._settles(()):
-            return
-        with closing(self._arriving()) as arriving:
-            for outcome in arriving:
+        """Take outcomes in order until the prefix settles it, or until everything is asked.
+
+        Nothing new is begun once outcomes that came out of order have settled it. That may end the iterator before
+        the prefix does; then the rest is asked plainly, so that every run, resumed or not, finds the same prefix.
+        """
+        trial, stops = self.trial, self.trial.early_stop
+        early = (lambda arrived: self._settles(arrived.values())) if stops else None
+        for settled in (early, None):
+            if stops and self._settles(self.outcomes):
+                return
+            rest = self.order[len(self.outcomes) :]
+            for outcome in trial.evaluate(trial.candidate.skill, rest, settled=settled):
                 self.outcomes.append(outcome)
                 if stops and self._settles(self.outcomes):
-                    break
-
-    def _arriving(self) -> Generator[Outcome, None, None]:
-        """The candidate's outcomes in order, without gaps.
-
-        Once outcomes that came out of order have settled the matter, nothing new is started. Those that were
-        stored before (a run was resumed) may then leave gaps. These are asked for after all, as far as the last
-        that was there, so that every run finds the same prefix.
-        """
-        trial, skill, count = self.trial, self.trial.candidate.skill, 0
-        arrived: set[str] = set()
-
-        def settled(so_far: Mapping[str, Outcome]) -> bool:
-            arrived.update(so_far)
-            return self._settles(so_far.values())
-
-        for outcome in trial.evaluate(skill, self.order, settled=settled if trial.early_stop else None):
-            if outcome.missing is not None and outcome.missing.reason == "cancelled":
-                break
-            count += 1
-            yield outcome
-        last = max((at for at, task in enumerate(self.order, start=1) if task.id in arrived), default=len(self.order))
-        if count < last:
-            yield from trial.evaluate(skill, self.order[count:last])
+                    return
 
     def _settles(self, outcomes: Iterable[Outcome]) -> bool:
         return self._bound(outcomes) <= self.bar
@@ -138,7 +119,7 @@ class _Comparison:
         better = score > current_score
         if settled and (better or (trial.early_stop and len(self.outcomes) < self.comparable)):
             return self._stopped(len(own))
-        action: GateAction = "accept" if better else "reject"
+        action = "accept" if better else "reject"
         if better and against_best is not None and against_best[0] > against_best[1]:
             action = "accept_new_best"
         verdict = "is above" if better else "is not above"

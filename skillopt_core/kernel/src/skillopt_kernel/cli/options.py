@@ -7,6 +7,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -31,17 +32,16 @@ class SeveralAfterOneFlag(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         spread: list[str] = []
-        values = 0  # after a flag: how many of its values have been seen, counted from 1
-        for word in args:
+        words, in_list = iter(args), False
+        for word in words:
             if word in self.FLAGS:
-                values = 1
-            elif values == 1:
-                values = 2
-            elif values == 2 and "=" in word and not word.startswith("-"):
-                spread.append("-o")
+                spread += [word, *islice(words, 1)]
+                in_list = True
+            elif in_list and "=" in word and not word.startswith("-"):
+                spread += ["-o", word]
             else:
-                values = 0
-            spread.append(word)
+                spread.append(word)
+                in_list = False
         return super().parse_args(ctx, spread)
 
 
