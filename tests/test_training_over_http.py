@@ -129,7 +129,7 @@ def test_replies_that_are_no_json_are_reminded_of_once_then_counted(project: Pro
 
 def test_a_reply_that_is_good_after_the_reminder_is_used(project: Project) -> None:
     def forgetful(body: Mapping[str, Any]) -> Reply:
-        if body["model"] == "target" or len(body["messages"]) > 2:
+        if body["model"] == "target" or "JSON only" in body["messages"][-1]["content"]:
             return answer(body)
         return Reply("Let me think about it.")
 

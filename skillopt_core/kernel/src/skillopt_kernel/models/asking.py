@@ -34,12 +34,13 @@ class ModelOptimizer:
     """Implements `Optimizer` for one stage. Keeps nothing between calls, so threads may share it.
 
     complete  makes one call (`ModelCaller.complete`)
-    effort    reasoning effort of every call, `None`: the backend's own
+    effort    reasoning effort of every call, `None`: the backend's own; max_tokens: where a call names none
     """
 
     _complete: Callable[[ChatRequest], ChatReply]
     _stage: str
     _effort: str | None = None
+    _max_tokens: int = DEFAULT_MAX_TOKENS
     _redactor: Redactor = field(factory=Redactor)
 
     def ask(
@@ -47,7 +48,7 @@ class ModelOptimizer:
     ) -> ChatReply:
         """The reply as it came; `finish` says whether it is whole. Raises `ModelError`."""
         messages = (Message("system", system), Message("user", user))
-        limit = max_tokens or DEFAULT_MAX_TOKENS
+        limit = max_tokens or self._max_tokens
         return self._complete(
             ChatRequest(messages, schema=schema, max_tokens=limit, effort=self._effort, stage=self._stage)
         )

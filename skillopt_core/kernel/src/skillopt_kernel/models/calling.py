@@ -138,17 +138,16 @@ class ModelCaller:
         `ContextTooLong` at once, `PassingError` when tries or time are used up (`CallTimeout` when it was the
         time); `Cancelled` when the run is stopped.
         """
-        call = _Call()
+        call, redact = _Call(), self._redactor.redact_value
         try:
-            reply = self._with_retries(self._redactor.redact_value(request), call)
+            reply: ChatReply = redact(self._with_retries(redact(request), call))
         except BaseException as error:
             if isinstance(error, ModelError):
                 error.args = (self._describe(error, call),)
-            self._account(request.stage, call, error=error)
+            self._account(request.stage, call, None, error)
             raise
-        self._account(request.stage, call, reply=reply)
-        cleaned: ChatReply = self._redactor.redact_value(reply)
-        return cleaned
+        self._account(request.stage, call, reply, None)
+        return reply
 
     def _with_retries(self, request: ChatRequest, call: _Call) -> ChatReply:
         import stamina
@@ -189,9 +188,7 @@ class ModelCaller:
                 text += f" (tried {call.tries} times, {call.waited:.0f} s of waiting)"
         return self._redactor.diagnostics(text)
 
-    def _account(
-        self, stage: str, call: _Call, *, reply: ChatReply | None = None, error: BaseException | None = None
-    ) -> None:
+    def _account(self, stage: str, call: _Call, reply: ChatReply | None, error: BaseException | None) -> None:
         model = self._model.model
         data: dict[str, Any] = {
             "role": self._role,

@@ -11,7 +11,7 @@ from attrs import define, field
 from skillopt_kernel.config.resolved import BackendChoice
 from skillopt_kernel.errors import Cancelled, ConfigError
 from skillopt_kernel.interfaces import Backend, DriverContext
-from skillopt_kernel.models.asking import ModelOptimizer
+from skillopt_kernel.models.asking import DEFAULT_MAX_TOKENS, ModelOptimizer
 from skillopt_kernel.models.calling import Emit, EndpointLimit, ModelCaller
 from skillopt_kernel.models.ledger import Ledger
 from skillopt_kernel.store.redaction import Redactor
@@ -76,9 +76,9 @@ class Models:
     def chat(self, role: str) -> ModelCaller:
         """The caller of a role. Raises `ConfigError` when its backend cannot play the role as a chat model."""
         with self._lock:
+            backend = self.backend(role)
             if role not in self._callers:
                 self.check_capabilities(role)
-                backend = self.backend(role)
                 address = backend.endpoint(role)
                 self._callers[role] = ModelCaller(
                     backend.open_chat(role),
@@ -92,19 +92,21 @@ class Models:
                 )
             return self._callers[role]
 
-    def optimizer(self, stage: str, key: str = "") -> ModelOptimizer:
-        """The optimizer for one call site. `key` names the call within its stage (a minibatch, a merge)."""
+    def optimizer(
+        self, stage: str, key: str = "", *, effort: str | None = None, max_tokens: int | None = None
+    ) -> ModelOptimizer:
+        """The optimizer for one call site. `key` names the call within its stage (a minibatch, a merge).
+
+        effort and max_tokens, where they are given, take the place of what its calls otherwise have.
+        """
         complete = self.chat("optimizer").complete
-        return ModelOptimizer(complete, stage=stage, effort=self._effort, redactor=self._redactor)
+        limit = max_tokens or DEFAULT_MAX_TOKENS
+        return ModelOptimizer(complete, stage, effort or self._effort, limit, redactor=self._redactor)
 
     def describe(self) -> dict[str, dict[str, str]]:
         """Backend, model and endpoint of each role, for the start of a run."""
         return {
-            role: {
-                "backend": choice.name,
-                "model": choice.model or "",
-                "endpoint": self.backend(role).endpoint(role),
-            }
+            role: {"backend": choice.name, "model": choice.model or "", "endpoint": self.backend(role).endpoint(role)}
             for role, choice in self._choices.items()
         }
 
@@ -115,4 +117,3 @@ class Models:
             for backend in self._backends.values():
                 getattr(backend, "close", lambda: None)()
             self._backends.clear()
-            self._callers.clear()

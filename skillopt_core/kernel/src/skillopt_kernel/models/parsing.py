@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import suppress
 from typing import Any
 
 from skillopt_kernel.models.requests import whole_characters
@@ -28,8 +29,6 @@ _BEGINS_ARRAY = re.compile(rf'{_BEGINS_OBJECT.pattern}|\[\s*(?:[\]\["\d-]|(?:tru
 _FIRST_KEY_IS_QUOTED = re.compile(r'\{\s*["}]')
 
 _NONE = object()
-LONGEST_REPAIR = 200_000
-"""Characters beyond which a broken reply is not repaired: json-repair's time grows faster than the text."""
 
 
 def extract_json(text: str) -> Any | None:
@@ -112,20 +111,17 @@ def _strict(text: str) -> Any:
 
 def _repaired(answer: str) -> Any | None:
     text = _OUTER_FENCE.sub("", answer).strip()
-    if len(text) > LONGEST_REPAIR or not _FIRST_KEY_IS_QUOTED.match(text) or not text.endswith("}"):
+    if not _FIRST_KEY_IS_QUOTED.match(text) or not text.endswith("}"):
         return None
     outside = _STRINGS.sub("", text)
     if outside.count("{") != outside.count("}") or outside.count("[") != outside.count("]"):
         return None
-    try:
-        _DECODER.decode(text)
-    except json.JSONDecodeError:
-        pass
-    except (ValueError, RecursionError):  # `NaN`, a number too long, nested too deeply: not what repair is for
-        return None
     import json_repair
 
     try:
+        # What is wrong must be the form: `NaN`, a number too long or deep nesting is not what repair is for.
+        with suppress(json.JSONDecodeError):
+            _DECODER.decode(text)
         # Strict: one object, and no key twice.
         value = _writable(json_repair.loads(text, skip_json_loads=True, strict=True))
     except (ValueError, RecursionError):
