@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 from skillopt_kernel.console import echo, error, texts
@@ -72,10 +73,10 @@ class PlainDisplay(Display):
         elif event.name == "epoch_finished":
             echo(f"  {self.progress.spend()}")
         elif event.name == "attempt_finished" and "missing" in event.data:
-            self._missing(event)
+            self._name_missing(event.data)
 
-    def _missing(self, event: Event) -> None:
+    def _name_missing(self, data: Mapping[str, Any]) -> None:
         if self.progress.missing <= self.MISSING_NAMED:
-            error(f"  no score for {event.data['task']}: {event.data['missing']}: {event.data.get('message', '')}")
+            error(f"  no score for {data['task']}: {data['missing']}: {data.get('message', '')}")
         if self.progress.missing == self.MISSING_NAMED:
             error("  further attempts without a score are counted and not named here; results.jsonl names them")

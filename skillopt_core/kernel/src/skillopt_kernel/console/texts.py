@@ -38,7 +38,7 @@ def start_lines(data: Mapping[str, Any], *, training: bool) -> list[str]:
         told["gate"] = data["gate"]
         told["epoch end"] = ", ".join(data["epoch_end"]) or "no plugin performs an epoch-end update"
     told |= {"workers": str(data["workers"]), "folder": data["folder"]}
-    lines = [f"{doing} {data['config']}{after if training else ''}"]
+    lines = [f"{doing} {data['config']}{after}"]
     lines += [f"  {name:<11}{value}" for name, value in told.items()]
     return lines + [f"Warning: {warning}" for warning in data["warnings"]]
 
