@@ -105,10 +105,13 @@ class Models:
 
     def describe(self) -> dict[str, dict[str, str]]:
         """Backend, model and endpoint of each role, for the start of a run."""
-        return {
-            role: {"backend": choice.name, "model": choice.model or "", "endpoint": self.backend(role).endpoint(role)}
-            for role, choice in self._choices.items()
-        }
+        told = {}
+        for role, choice in self._choices.items():
+            backend = self.backend(role)
+            speaks = "chat" in backend.capabilities.get(role, frozenset())
+            model = choice.model or (backend.open_chat(role).model if speaks else None)
+            told[role] = {"backend": choice.name, "model": model or "", "endpoint": backend.endpoint(role)}
+        return told
 
     def close(self) -> None:
         """Close every backend that has something to close. Calls in flight end within their own time."""
