@@ -37,6 +37,7 @@ class Progress:
         if event.name == "run_started":
             self.total_epochs, self.total_steps = data["epochs"], data["total_steps"]
             self.step = self.steps_done = data["step_done"]
+            self.current, self.best = data.get("current_score"), data.get("best_score")
         elif event.name == "epoch_started":
             self.epoch = event.epoch or 0
         elif event.name == "step_started":

@@ -91,6 +91,8 @@ def about(run: RunContext) -> dict[str, Any]:
         "config": config.name,
         "resumed": state.step > 0 or run.outcomes.count > 0,
         "step_done": state.step,
+        "current_score": state.current_score,
+        "best_score": state.best_score,
         "models": run.models.describe(),
         "splits": {name: len(getattr(run.splits, name)) for name in ("train", "selection", "test")},
         "epochs": run.plan.num_epochs,
@@ -102,7 +104,11 @@ def about(run: RunContext) -> dict[str, Any]:
         "gate": config.drivers["gate"].name if config.evaluation.use_gate else "off (every candidate is taken)",
         "scheduler": config.drivers["scheduler"].name,
         "update": config.drivers["update"].name,
-        "epoch_end": [n for n in ("slow_update", "meta_skill") if run.hooks.performs(n)],
+        "epoch_end": [
+            name
+            for name in ("slow_update", "meta_skill")
+            if getattr(config.optimizer, f"use_{name}") and run.hooks.performs(name)
+        ],
         "workers": config.env.workers,
         "folder": os.path.relpath(run.directory.root),
         "skill_hash": run.digest(state.current.skill),
