@@ -47,7 +47,13 @@ def told(one: SimulatedModel, asked: ChatRequest) -> str:
     raise AssertionError("it never answered")
 
 
-FAULTY: dict[str, Any] = {"rate_limits": 0.3, "server_errors": 0.2, "refusals": 0.1, "malformed_replies": 0.2, "empty_replies": 0.1}
+FAULTY: dict[str, Any] = {
+    "rate_limits": 0.3,
+    "server_errors": 0.2,
+    "refusals": 0.1,
+    "malformed_replies": 0.2,
+    "empty_replies": 0.1,
+}
 
 
 def test_the_order_of_threads_changes_nothing(world_path: Path) -> None:

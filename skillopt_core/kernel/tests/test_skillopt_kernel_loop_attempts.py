@@ -88,7 +88,7 @@ def test_a_missing_outcome_is_asked_again_by_the_next_who_asks() -> None:
 
 def test_never_more_than_capacity_run_at_once() -> None:
     names = [f"t{n}" for n in range(40)]
-    world = World(3, {name: 0.002 for name in names})
+    world = World(3, dict.fromkeys(names, 0.002))
     assert len(list(world.pool.evaluate(asks(*names), PURPOSE))) == 40
     assert world.peak == 3
 
@@ -104,7 +104,7 @@ def test_a_lower_rank_is_begun_first() -> None:
 
 def test_closing_the_iterator_drops_what_has_not_begun() -> None:
     names = [f"t{n:02d}" for n in range(30)]
-    world = World(2, {name: 0.005 for name in names})
+    world = World(2, dict.fromkeys(names, 0.005))
     outcomes = world.pool.evaluate(asks(*names), PURPOSE, in_order=True)
     next(outcomes)
     outcomes.close()  # type: ignore[attr-defined]
@@ -114,10 +114,8 @@ def test_closing_the_iterator_drops_what_has_not_begun() -> None:
 
 def test_once_settled_nothing_beyond_the_last_arrival_is_begun() -> None:
     names = [f"t{n:02d}" for n in range(30)]
-    world = World(2, {name: 0.003 for name in names})
-    outcomes = world.pool.evaluate(
-        asks(*names), PURPOSE, in_order=True, settled=lambda arrived: len(arrived) >= 5
-    )
+    world = World(2, dict.fromkeys(names, 0.003))
+    outcomes = world.pool.evaluate(asks(*names), PURPOSE, in_order=True, settled=lambda arrived: len(arrived) >= 5)
     taken = [next(outcomes).task_id for _ in range(5)]
     world.pool.drain()
     assert taken == names[:5]
@@ -145,7 +143,7 @@ def test_what_must_end_the_run_is_raised_in_the_asking_thread() -> None:
 
 def test_a_stopped_pool_finishes_what_is_in_flight_and_begins_nothing_more() -> None:
     names = [f"t{n:02d}" for n in range(10)]
-    world = World(2, {name: 0.02 for name in names})
+    world = World(2, dict.fromkeys(names, 0.02))
     outcomes = world.pool.evaluate(asks(*names), PURPOSE, in_order=True)
     next(outcomes)
     world.pool.stop()
