@@ -213,11 +213,43 @@ def test_a_ranking_that_sees_nothing_guesses(make_world: MakeWorld) -> None:
     assert all(len(set(order)) == 3 for order in orders)
 
 
+def compared(**pairs: str) -> str:
+    parts = [
+        f"### {category} (1): as it was\n\n#### Pair {number}: t{number}\nTask: {question}\n[user] {question}\n"
+        for number, (category, question) in enumerate(pairs.items(), 1)
+    ]
+    return "## Comparison\n\nOf 3 tasks\n\n" + "\n".join(parts)
+
+
+def test_guidance_keeps_what_was_right_and_adds_what_failing_kinds_lack(world: World) -> None:
+    earlier = f"## Previous guidance\n\n- {YEAR}\n- Answer in haste.\n"
+    pairs = compared(regressed="Who built mill 1?", stable_success="In which year was mill 3 built?")
+    reply = ask(world, "slow_update", "Write guidance.", message(earlier, pairs))
+    assert reply["slow_update_content"].split("\n") == [f"- {YEAR}", f"- {FULL}", f"- {SPELT}"]
+    pairs = compared(improved="Who built mill 1?", stable_success="In which year was mill 3 built?")
+    assert ask(world, "slow_update", "Write guidance.", message(pairs))["slow_update_content"] == ""
+    present = message(compared(persistent_fail="Who built mill 1?"), skill=f"- {FULL}")
+    assert ask(world, "slow_update", "Write guidance.", present)["slow_update_content"] == f"- {SPELT}"
+
+
+def test_guidance_slips_as_an_analyst_does(make_world: MakeWorld) -> None:
+    world = make_world(("harmful: 0.0", "harmful: 1.0"))
+    user = message(compared(stable_success="Who built mill 1?"))
+    replies = {ask(world, "slow_update", "Write guidance.", user, draw)["slow_update_content"] for draw in range(9)}
+    assert replies <= {"- Guess at once.", "- Answer in haste."} and "- Answer in haste." in replies
+
+
+def test_advice_names_what_was_tried_in_vain_and_keeps_its_own(world: World) -> None:
+    tried = '## What was tried before\n\n1. append content="- Answer in haste." support=1\n'
+    earlier = "## Advice from earlier epochs\n\n- Do not propose again: Be polite.\n"
+    advice = ask(world, "meta_skill", "Advise.", message(earlier, tried))["meta_skill_content"]
+    named = [line.removeprefix("- Do not propose again: ") for line in advice.split("\n")[1:]]
+    assert named == ["Guess at once.", "Answer in haste.", "Be polite."], "the first stands in the skill"
+
+
 def test_other_stages_get_every_key(world: World) -> None:
-    user = message(FAILED, CANDIDATES)
-    reply = ask(world, "slow_update", "Write guidance.", user)
-    assert set(reply["slow_update_content"].split("\n")) == {f"- {FULL}", f"- {SPELT}", f"- {YEAR}"}
-    assert "Do not propose again: Answer in haste." in reply["meta_skill_content"]
+    reply = ask(world, "unheard_of", "Do something.", message(FAILED, CANDIDATES))
+    assert {"slow_update_content", "meta_skill_content", "appendix_notes"} <= set(reply)
     assert reply["learning_rate"] == 3
     rewritten = ask(world, "rewrite", "Rewrite.", message(patches(*GIVEN)))["new_skill"]
     assert rewritten.startswith(SKILL) and FULL in rewritten and YEAR in rewritten

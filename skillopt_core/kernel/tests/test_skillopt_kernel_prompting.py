@@ -7,6 +7,8 @@ import pytest
 from skillopt_kernel.errors import ConfigError
 from skillopt_kernel.prompting import make_prompt, resolve_prompts
 
+OF_THE_KERNEL = {"slow_update", "meta_skill"}
+
 
 class Mode:
     name = "own"
@@ -24,7 +26,7 @@ def test_the_first_found_wins(tmp_path: Path) -> None:
     mine = tmp_path / "mine.md"
     mine.write_text("file {{ budget }}", encoding="utf-8")
     found = resolve_prompts({"ranking": mine}, Environment(), Mode())
-    assert {name: prompt.text for name, prompt in found.items()} == {
+    assert {name: prompt.text for name, prompt in found.items() if name not in OF_THE_KERNEL} == {
         "analyst_failure": "environment {{schema}}",
         "ranking": "file {{ budget }}",
         "merge_final": "m {{level}}",
@@ -76,3 +78,22 @@ def test_a_file_that_cannot_be_used_is_named(tmp_path: Path, content: bytes | No
     with pytest.raises(ConfigError, match=message) as caught:
         resolve_prompts({"ranking": mine}, None, Mode())
     assert str(mine) in str(caught.value)
+
+
+def test_prompts_of_the_kernels_own_stages_join_and_give_way_to_others(tmp_path: Path) -> None:
+    class Advised(Mode):
+        def prompts(self) -> Mapping[str, str]:
+            return {**super().prompts(), "meta_skill": "the mode's"}
+
+    mine = tmp_path / "mine.md"
+    mine.write_text("Guide.", encoding="utf-8")
+    found = resolve_prompts({"slow_update": mine}, None, Advised())
+    assert (found["slow_update"].text, found["meta_skill"].text) == ("Guide.", "the mode's")
+    found = resolve_prompts({}, None, Mode())
+    for name, key in (("slow_update", "slow_update_content"), ("meta_skill", "meta_skill_content")):
+        assert found[name].source == f"the prompt {name} of the kernel's stage {name}"
+        text = found[name].fill()
+        assert "one JSON object" in text and f'"{key}"' in text and "{{" not in text
+    mine.write_text("Guide within {{budget}}.", encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"mine\.md:1: .*can only use plain text"):
+        resolve_prompts({"slow_update": mine}, None, Mode())

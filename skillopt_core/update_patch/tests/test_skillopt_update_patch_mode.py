@@ -75,10 +75,11 @@ def test_a_description_is_one_line_with_nothing_shortened() -> None:
 
 
 def test_prompts_are_complete_and_use_only_what_they_are_given() -> None:
-    found = resolve_prompts({}, None, mode())
-    assert set(found) == {
+    assert set(mode().prompts()) == {
         "analyst_failure", "analyst_success", "merge_failure", "merge_success", "merge_final", "ranking",
     }  # fmt: skip
+    resolved = resolve_prompts({}, None, mode())
+    found = {name: resolved[name] for name in mode().prompts()}
     for name, prompt in found.items():
         text = prompt.fill(budget="17", schema='{"op"}', level="1")
         assert "{{" not in text

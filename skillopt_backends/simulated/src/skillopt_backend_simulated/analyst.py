@@ -15,10 +15,10 @@ from skillopt_backend_simulated.world import World
 def analyse(world: World, draws: Draws, asked: Asked) -> dict[str, Any]:
     """The reply of a failure or a success analyst: {batch_size, what was seen, patch}."""
     trajectories = asked.trajectories
-    kinds = Counter(kind for kind in (_kind_in(world, text) for text in trajectories) if kind is not None)
+    kinds = Counter(kind for kind in (kind_in(world, text) for text in trajectories) if kind is not None)
     success = "success_patterns" in asked.system
-    proposed = [] if success else list(_missing(world, draws, asked, kinds))
-    proposed += _slips(world, draws, asked, [rule for rule, _ in proposed])
+    proposed = [] if success else list(missing_rules(world, draws, asked, kinds))
+    proposed += slips(world, draws, asked, [rule for rule, _ in proposed])
     source = "success" if success else "failure"
     items = [add_rule(world, rule, support, source, asked, draws) for rule, support in _shuffled(proposed, draws)]
     items = ([] if success else _removals(world, draws, asked, kinds)) + items
@@ -32,7 +32,7 @@ def analyse(world: World, draws: Draws, asked: Asked) -> dict[str, Any]:
     return {"batch_size": len(trajectories), **seen, "patch": {"reasoning": reasoning, payload_of(asked): items}}
 
 
-def _kind_in(world: World, text: str) -> str | None:
+def kind_in(world: World, text: str) -> str | None:
     question = world.question_in(text)
     return question.kind if question is not None else world.kind_of(text)
 
@@ -45,7 +45,7 @@ def _failure(kind: str, count: int) -> dict[str, Any]:
     }
 
 
-def _missing(world: World, draws: Draws, asked: Asked, kinds: Counter[str]) -> Iterator[tuple[str, int]]:
+def missing_rules(world: World, draws: Draws, asked: Asked, kinds: Counter[str]) -> Iterator[tuple[str, int]]:
     """The rules that failing kinds lack and that the optimizer sees, with how many failures call for each."""
     present = world.rules_in(asked.skill)
     for kind, count in kinds.most_common():
@@ -69,10 +69,10 @@ def _removals(world: World, draws: Draws, asked: Asked, kinds: Counter[str]) -> 
     return [edit for edit in found if edit is not None]
 
 
-def _slips(world: World, draws: Draws, asked: Asked, wanted: list[str]) -> list[tuple[str, int]]:
+def slips(world: World, draws: Draws, asked: Asked, wanted: list[str]) -> list[tuple[str, int]]:
     """What a good optimizer would not propose: harmful and useless rules, and rules a second time."""
     quality, present, tried = world.file.optimizer, world.rules_in(asked.skill), world.rules_in(asked.tried)
-    slips = []
+    found = []
     for name, chance, rules in (
         ("harmful", quality.harmful, world.harmful),
         ("distractor", quality.distractors, world.distractors),
@@ -83,11 +83,11 @@ def _slips(world: World, draws: Draws, asked: Asked, wanted: list[str]) -> list[
             if rule not in present and not (rule in tried and draws.happens(quality.memory, "remembered", rule))
         ]
         if open_to and draws.happens(chance, name):
-            slips.append((draws.pick(open_to, name, "which"), 1))
+            found.append((draws.pick(open_to, name, "which"), 1))
     again = [*wanted, *present]
     if again and draws.happens(quality.duplicates, "duplicate"):
-        slips.append((draws.pick(again, "duplicate", "which"), 1))
-    return slips
+        found.append((draws.pick(again, "duplicate", "which"), 1))
+    return found
 
 
 def _shuffled(proposed: list[tuple[str, int]], draws: Draws) -> list[tuple[str, int]]:

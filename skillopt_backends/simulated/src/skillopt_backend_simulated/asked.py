@@ -19,6 +19,9 @@ SECTIONS = (
     "Trajectories",
     "Patches",
     "Candidate edits",
+    "Previous skill",
+    "Previous guidance",
+    "Comparison",
 )
 """Second-level headings of the kernel's messages. Others belong to what is quoted, a trajectory's prompt."""
 
@@ -26,6 +29,8 @@ _HEADING = re.compile(rf"## ({'|'.join(SECTIONS)})\b", re.IGNORECASE)
 _FENCE = re.compile(r"(~{4,}|`{4,})")
 _BUDGET = re.compile(r"\b(?:at most|budget(?: is| of|:)?)\s+\**(\d+)", re.IGNORECASE)
 _TRAJECTORY = re.compile(r"^### Trajectory \d+: .*$", re.MULTILINE)
+_CATEGORY = re.compile(r"^### (\w+) \(\d+\): .*$", re.MULTILINE)
+_PAIR = re.compile(r"^#### Pair \d+: .*$", re.MULTILINE)
 _CANDIDATE = re.compile(r"^\[(\d+)\] ?", re.MULTILINE)
 
 
@@ -69,6 +74,11 @@ class Asked:
     def trajectories(self) -> list[str]:
         """The text of each trajectory, in order."""
         return _cut(_TRAJECTORY, self.section("Trajectories") or self.user)
+
+    def pairs(self, *categories: str) -> list[str]:
+        """The text of each compared pair of these categories, in order."""
+        parts = [(_CATEGORY.match(part), part) for part in _cut(_CATEGORY, self.section("Comparison"))]
+        return [pair for found, part in parts if found and found.group(1) in categories for pair in _cut(_PAIR, part)]
 
     @property
     def candidates(self) -> list[str]:

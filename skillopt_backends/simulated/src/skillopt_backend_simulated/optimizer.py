@@ -9,6 +9,7 @@ from typing import Any
 from skillopt_backend_simulated.analyst import analyse
 from skillopt_backend_simulated.asked import Asked
 from skillopt_backend_simulated.draws import Draws
+from skillopt_backend_simulated.epoch_end import advise, guide
 from skillopt_backend_simulated.items import PAYLOADS, identity_of, payload_of, text_of, worth
 from skillopt_backend_simulated.world import World
 
@@ -18,7 +19,7 @@ def optimizer_reply(world: World, draws: Draws, asked: Asked) -> str:
 
     A stage that is not known gets an object with every key that a stage may look for.
     """
-    calls = {"analyst": analyse, "merge": merge, "ranking": rank}
+    calls = {"analyst": analyse, "merge": merge, "ranking": rank, "slow_update": guide, "meta_skill": advise}
     reply = calls.get(asked.stage, other)(world, draws, asked)
     return json.dumps(reply, ensure_ascii=False, indent=1)
 
@@ -63,24 +64,12 @@ def _judged(world: World, draws: Draws, asked: Asked) -> list[float]:
 def other(world: World, draws: Draws, asked: Asked) -> dict[str, Any]:
     """Guidance, advice, a rewritten skill and a number of edits, from the rules that the text calls for."""
     present = world.rules_in(asked.skill)
-    lacking = [
-        world.file.rules[rule].sentence
-        for name, kind in world.file.kinds.items()
-        if world.asks_for(name, asked.user)
-        for rule in kind.needs
-        if rule not in present and draws.happens(world.file.optimizer.insight, "guidance", rule)
-    ]
-    useless = [*world.harmful, *world.distractors]
-    blamed = [world.file.rules[rule].sentence for rule in world.rules_in(asked.user) if rule in useless]
     told = "\n".join(text_of(item) for key in PAYLOADS.values() for item in asked.items(key))
     added = [world.file.rules[rule].sentence for rule in world.rules_in(told) if rule not in present]
-    guidance = "\n".join(f"- {sentence}" for sentence in lacking)
-    avoid = "".join(f"\n- Do not propose again: {sentence}" for sentence in blamed)
     worthy = sum(value > 1.0 for value in _judged(world, draws, asked))
     return {
-        "reasoning": "Judged by the questions that the text shows.",
-        "slow_update_content": guidance or "Keep to the rules above; they hold.",
-        "meta_skill_content": f"Edits that state one rule for one kind of question help most.{avoid}",
+        **guide(world, draws, asked),
+        **advise(world, draws, asked),
         "new_skill": "\n".join([asked.skill.rstrip(), *(f"- {sentence}" for sentence in added)]) + "\n",
         "change_summary": [f"added: {sentence}" for sentence in added],
         "learning_rate": worthy,

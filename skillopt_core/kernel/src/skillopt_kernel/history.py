@@ -79,6 +79,7 @@ class EpochRecord:
     skips: int = 0
     best_score_at_epoch_end: float | None = None
     current_score_at_epoch_end: float | None = None
+    model_failures: Mapping[str, int] = field(factory=dict)
 
     def as_json(self) -> dict[str, Any]:
         return attrs.asdict(self)

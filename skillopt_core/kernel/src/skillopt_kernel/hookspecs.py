@@ -195,6 +195,9 @@ def skillopt_slow_update(run: Run, epoch: Epoch, skill: str) -> SlowUpdate | Non
     Called at each epoch's end while `optimizer.use_slow_update` is on. Returns the guidance; the loop writes
     the region and asks the gate, or forces, as configured. `None` from all: nothing is written.
 
+    The kernel's `slow_update` attempts `optimizer.slow_update_samples` training tasks with both skills, as far as
+    that is not stored, and asks the optimizer once, from the second epoch on. Equal skills cost nothing.
+
     Example::
 
         @hookimpl
@@ -208,7 +211,9 @@ def skillopt_meta_skill(run: Run, epoch: Epoch) -> str | None:
     """Write advice for the optimizer's calls of the following epochs.
 
     Called at each epoch's end but the last while `optimizer.use_meta_skill` is on. `None` from all: the
-    earlier advice stays.
+    earlier advice stays. So it does when a `ModelError` is raised, which is recorded.
+
+    The kernel's `meta_skill` asks the optimizer once, with the comparison that the slow update makes.
 
     Example::
 

@@ -331,9 +331,16 @@ class Step(Protocol):
 
 
 class Epoch(Protocol):
-    """One epoch at its end. `last_skill` is before its guidance is written."""
+    """One epoch at its end.
+
+    `first_skill` is the one at the end of the epoch before, before guidance was written into it (the start skill in
+    the first), `last_skill` the current one, before this epoch's guidance. `memory` is the epoch's step buffer as
+    text, `meta` the meta skill so far; both may be empty.
+    """
 
     number: int
     steps: tuple[int, ...]
     first_skill: str
     last_skill: str
+    memory: str
+    meta: str

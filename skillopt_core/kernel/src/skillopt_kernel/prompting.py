@@ -12,6 +12,7 @@ from attrs import frozen
 
 from skillopt_kernel.errors import ConfigError
 from skillopt_kernel.plugins.errors import did_you_mean
+from skillopt_kernel.stages import prompts as kernel_prompts
 
 _VARIABLE = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 _MERGE = frozenset({"level", "schema"})
@@ -20,6 +21,8 @@ VARIABLES: Mapping[str, frozenset[str]] = {
     "merge_success": _MERGE,
     "merge_final": _MERGE,
     "ranking": frozenset({"budget"}),
+    "slow_update": frozenset(),
+    "meta_skill": frozenset(),
 }
 """Prompt -> the names that it may use; prompts that are not listed may use `budget` and `schema`.
 
@@ -59,7 +62,7 @@ def make_prompt(name: str, text: str, source: str) -> Prompt:
     for match in _VARIABLE.finditer(text):
         if match[1] not in known:
             line = text.count("\n", 0, match.start()) + 1
-            names = ", ".join(f"{{{{{each}}}}}" for each in sorted(known))
+            names = ", ".join(f"{{{{{each}}}}}" for each in sorted(known)) or "plain text"
             problems.append(f"{source}:{line}: the prompt {name!r} uses {match[0]}, but it can only use {names}")
     if problems:
         raise ConfigError(*problems)
@@ -67,15 +70,16 @@ def make_prompt(name: str, text: str, source: str) -> Prompt:
 
 
 def resolve_prompts(config_prompts: Mapping[str, Path], environment: Any, update_mode: Any) -> dict[str, Prompt]:
-    """The prompts of a run by name: the configuration's, else the environment's, else the update mode's.
+    """The prompts of a run by name: the configuration's, else the environment's, the update mode's, the kernel's.
 
     config_prompts  name -> path of a Markdown file
-    environment     may have a method `prompts() -> Mapping[str, str]`; names that the mode lacks are not used
-    update_mode     has `name` and `prompts() -> Mapping[str, str]`, which says what prompts there are
+    environment     may have a method `prompts() -> Mapping[str, str]`; names that there are not are not used
+    update_mode     has `name` and `prompts() -> Mapping[str, str]`, those of its stages
 
     Raises `ConfigError` for a name that there is not, a file that cannot be read and an unknown `{{name}}`.
     """
-    defaults = update_mode.prompts()
+    of_mode = update_mode.prompts()
+    defaults = {**kernel_prompts(), **of_mode}
     if unknown := [name for name in config_prompts if name not in defaults]:
         raise ConfigError(
             *(
@@ -92,7 +96,8 @@ def resolve_prompts(config_prompts: Mapping[str, Path], environment: Any, update
         elif name in own:
             text, source = own[name], f"the environment's prompt {name}"
         else:
-            text, source = default, f"the prompt {name} of the update mode {update_mode.name}"
+            owner = f"the update mode {update_mode.name}" if name in of_mode else f"the kernel's stage {name}"
+            text, source = default, f"the prompt {name} of {owner}"
         resolved[name] = make_prompt(name, text, source)
     return resolved
 

@@ -1,21 +1,25 @@
-"""The end of an epoch: slow update and meta skill, as far as a plugin performs them, and its record."""
+"""The end of an epoch: slow update and meta skill, and the epoch's record."""
 
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 import attrs
 from attrs import define
 
+from skillopt_kernel.errors import ModelError, SkillOptError
 from skillopt_kernel.history import EpochRecord
 from skillopt_kernel.loop import artifacts
 from skillopt_kernel.loop.attempts import Purpose
 from skillopt_kernel.loop.checkpoint import save
+from skillopt_kernel.loop.memory import memory_text
 from skillopt_kernel.loop.plan import PlannedStep
 from skillopt_kernel.loop.run import RunContext
-from skillopt_kernel.loop.scoring import accept
+from skillopt_kernel.loop.scoring import accept, ensure_scored
 from skillopt_kernel.records import Applied, GateDecision
 from skillopt_kernel.skill import shown, with_region
+from skillopt_kernel.stages.asking import failure_sentence
 from skillopt_kernel.store.files import write_json, write_text
 
 
@@ -27,6 +31,8 @@ class EpochContext:
     steps: tuple[int, ...]
     first_skill: str
     last_skill: str
+    memory: str = ""
+    meta: str = ""
 
 
 def end_epoch(run: RunContext, number: int, steps: tuple[PlannedStep, ...]) -> None:
@@ -34,15 +40,20 @@ def end_epoch(run: RunContext, number: int, steps: tuple[PlannedStep, ...]) -> N
     state = run.state_of_run
     run.place.epoch, run.place.step = number, None
     numbers = tuple(step.number for step in steps)
-    epoch = EpochContext(number, numbers, run.skill_after(numbers[0] - 1), state.current.skill)
-    timing: dict[str, float] = {}
+    epoch = EpochContext(
+        number, numbers, run.skill_after(numbers[0] - 1), state.current.skill, memory_text(state.memory), state.meta
+    )
+    results: list[dict[str, Any]] = []
     if run.settings.optimizer.use_slow_update:
-        with run.stage("slow_update", timing) as made:
-            made["action"] = slow_update(run, epoch)
+        with run.stage("slow_update", {}) as made:
+            results.append(slow_update(run, epoch))
+            made["action"] = results[-1]["action"]
     if run.settings.optimizer.use_meta_skill and number < run.plan.num_epochs:
-        with run.stage("meta_skill", timing) as made:
-            made["action"] = meta_skill(run, epoch)
-    record = epoch_record(run, number, numbers)
+        with run.stage("meta_skill", {}) as made:
+            results.append(meta_skill(run, epoch))
+            made["action"] = results[-1]["action"]
+    failures = Counter(result["error"].partition(":")[0] for result in results if "error" in result)
+    record = attrs.evolve(epoch_record(run, number, numbers), model_failures=dict(failures))
     state.epochs.append(record)
     state.epoch_ended = number
     state.memory.clear()  # the buffer speaks of the epoch's steps only
@@ -57,20 +68,22 @@ def end_epoch(run: RunContext, number: int, steps: tuple[PlannedStep, ...]) -> N
     )
 
 
-def slow_update(run: RunContext, epoch: EpochContext) -> str:
-    """Write the guidance into its region, if a plugin gave some; returns what was done."""
+def slow_update(run: RunContext, epoch: EpochContext) -> dict[str, Any]:
+    """Write the guidance into its region, if a plugin gave some; returns what `slow_result.json` holds."""
+    folder = run.directory.slow_update(epoch.number)
+    run.place.purpose = Purpose("rollout", run.directory.relative(folder / "rollout"))
     made = run.hooks.slow_update(run, epoch, run.current.skill)
     if made is None:
-        return "not_performed"
-    folder = run.directory.slow_update(epoch.number)
-    decision = None if made.content is None else take_guidance(run, epoch, made.content)
-    action = "no_content" if decision is None else decision.action
-    result = {**made.record, "slow_update_content": made.content, "action": action}
-    if decision is not None:
-        result |= {"selection_hard": decision.hard, "selection_soft": decision.soft, "reason": decision.reason}
+        return {"action": "not_performed"}
+    result = {"action": "no_content", **made.record, "slow_update_content": made.content}
+    if made.content is not None:
+        decision = take_guidance(run, epoch, made.content)
+        result |= {"action": decision.action, "reason": decision.reason}
+        result |= {"selection_hard": decision.hard, "selection_soft": decision.soft}
     write_json(folder / "slow_result.json", result)
-    write_json(folder / "comparison_pairs.json", list(made.pairs))
-    return action
+    if made.pairs:
+        write_json(folder / "comparison_pairs.json", list(made.pairs))
+    return result
 
 
 def take_guidance(run: RunContext, epoch: EpochContext, content: str) -> GateDecision:
@@ -79,6 +92,7 @@ def take_guidance(run: RunContext, epoch: EpochContext, content: str) -> GateDec
     skill = state.current.skill
     candidate = with_region(skill, "slow_update", content)
     write_text(folder / "candidate_skill.md", candidate)
+    ensure_scored(run)  # a run that was resumed here has not asked yet
     run.place.purpose = Purpose("selection", run.directory.relative(folder / "selection_eval"))
     if shown(candidate) == shown(skill):
         return GateDecision("skip_no_change", skill, reason="the guidance is what the skill says already")
@@ -98,15 +112,26 @@ def take_guidance(run: RunContext, epoch: EpochContext, content: str) -> GateDec
     return decision
 
 
-def meta_skill(run: RunContext, epoch: EpochContext) -> str:
-    """Keep new advice for the optimizer, if a plugin gave some; an epoch without keeps the earlier."""
-    content = run.hooks.meta_skill(run, epoch)
-    if not content:
-        return "not_performed" if content is None else "no_content"
-    run.state_of_run.meta = content
+def meta_skill(run: RunContext, epoch: EpochContext) -> dict[str, Any]:
+    """Keep new advice for the optimizer, if a plugin gave some; an epoch without keeps the earlier.
+
+    A failed call is no reason to end a run: it is recorded. Returns what `meta_skill_result.json` holds.
+    """
     folder = run.directory.meta_skill(epoch.number)
-    write_json(folder / "meta_skill_result.json", {"action": "write_meta_skill", "meta_skill_content": content})
-    return "write_meta_skill"
+    run.place.purpose = Purpose("rollout", run.directory.relative(folder / "rollout"))
+    try:
+        content = run.hooks.meta_skill(run, epoch)
+        result: dict[str, Any] = {"action": "no_content", "meta_skill_content": content}
+    except SkillOptError:
+        raise
+    except ModelError as error:
+        content, result = "", {"action": "no_content", "error": failure_sentence(error)}
+    if content is None:
+        return {"action": "not_performed"}
+    if content:
+        run.state_of_run.meta, result["action"] = content, "write_meta_skill"
+    write_json(folder / "meta_skill_result.json", result)
+    return result
 
 
 def epoch_record(run: RunContext, number: int, steps: tuple[int, ...]) -> EpochRecord:

@@ -116,12 +116,22 @@ def summarise(run: RunContext, tested: Mapping[str, tuple[Outcome, ...]]) -> Run
         epoch_stats=tuple(record.as_json() for record in state.epochs),
         total_wall_time_s=run_seconds(run),
         token_summary=token_summary(run.models.ledger),
-        model_failures=dict(sum((Counter(record.model_failures) for record in state.history), Counter())),
+        model_failures=model_failures(run),
         missing_outcomes=sum(not o.scored for outcomes in tested.values() for o in outcomes)
         + sum(record.rollout_missing + record.selection_missing for record in state.history),
         notes=tuple(notes(run, tested)),
     )
     return attrs.evolve(summary, **selection_fields(run), **test_fields(tested))
+
+
+def model_failures(run: RunContext) -> dict[str, int]:
+    """How many optimizer calls came to nothing, by kind, over all steps and ends of epochs."""
+    failures: Counter[str] = Counter()
+    for record in run.state_of_run.history:
+        failures.update(record.model_failures)
+    for end in run.state_of_run.epochs:
+        failures.update(end.model_failures)
+    return dict(failures)
 
 
 def selection_fields(run: RunContext) -> dict[str, Any]:
@@ -171,7 +181,14 @@ def notes(run: RunContext, tested: Mapping[str, tuple[Outcome, ...]]) -> list[st
     for prefix, count in missing.items():
         if count:
             told.append(f"{prefix}: {count} of {len(tested[prefix])} tasks have no score and are in no mean.")
+    optimizer = settings.optimizer
     for name in ("slow_update", "meta_skill"):
-        if getattr(settings.optimizer, f"use_{name}") and not run.hooks.performs(name):
-            told.append(f"optimizer.use_{name} is true, but no installed plugin performs it; nothing was done.")
+        if getattr(optimizer, f"use_{name}") and not run.hooks.performs(name):
+            told.append(f"optimizer.use_{name} is true, but hooks.disable takes {name} out; nothing was done.")
+    if (
+        optimizer.use_slow_update
+        and run.hooks.performs("slow_update")
+        and not optimizer.slow_update_gate_with_selection
+    ):
+        told.append("optimizer.slow_update_gate_with_selection is false: guidance was taken without the gate.")
     return told

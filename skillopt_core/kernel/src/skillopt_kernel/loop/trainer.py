@@ -36,7 +36,9 @@ def run_training(run: RunContext) -> RunSummary:
 def prefetch_start(run: RunContext) -> None:
     """Begin the first rollout and, behind it, the baseline: neither waits for the other."""
     state = run.state_of_run
-    planned = next((s for _, steps in run.plan.epochs() for s in steps if s.number > state.step), None)
+    # Not beyond an epoch whose end is to be taken again: its guidance may change the skill.
+    began = (steps for number, steps in run.plan.epochs() if number == state.epoch_ended + 1)
+    planned = next((step for steps in began for step in steps if step.number > state.step), None)
     if planned is not None:
         sample = 0 if run.settings.evaluation.deterministic_target else planned.epoch
         purpose = first_rollout_purpose(run, planned)

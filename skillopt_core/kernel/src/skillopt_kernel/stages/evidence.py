@@ -18,12 +18,12 @@ def section(title: str, text: str) -> str:
     return f"## {title}\n\n{text.strip()}\n" if text.strip() else ""
 
 
-def skill_section(skill: str) -> str:
-    """The current skill, whole: what is not shown cannot be kept."""
+def skill_section(skill: str, title: str = "Current skill") -> str:
+    """A skill, whole: what is not shown cannot be kept."""
     fence = "~~~~"
     while fence in skill:
         fence += "~"
-    return f"## Current skill\n\n{fence}markdown\n{skill.rstrip()}\n{fence}\n"
+    return f"## {title}\n\n{fence}markdown\n{skill.rstrip()}\n{fence}\n"
 
 
 def evidence_message(run: Run, step: Step, outcomes: Sequence[Outcome], skill: str) -> str:
@@ -49,20 +49,26 @@ def trajectory_block(run: Run, number: int, outcome: Outcome, skill: str) -> str
         lines.append(f"Score: hard {score.hard:g}, soft {score.soft:.2f}")
         if score.feedback:
             lines.append(f"Feedback: {score.feedback}")
-    for title, text in run.evidence(whole).items():
-        if text.strip():
-            lines.append(f"#### {title}\n{text.strip()}")
-    lines.append("#### Conversation")
+    return "\n".join([*lines, *evidence_sections(run, whole), *conversation(whole, skill)])
+
+
+def evidence_sections(run: Run, whole: Outcome) -> list[str]:
+    """What the environment adds for analysts, each under its title."""
+    return [f"#### {title}\n{text.strip()}" for title, text in run.evidence(whole).items() if text.strip()]
+
+
+def conversation(whole: Outcome, skill: str, name: str = "") -> list[str]:
+    """Every turn of an attempt, under a title. `name` of the skill, where there are two."""
     turns = whole.attempt.trajectory if whole.attempt is not None else ()
-    lines += [render_turn(turn, shown(skill)) for turn in turns]
-    return "\n".join(lines)
+    title = f"#### Conversation with {name}" if name else "#### Conversation"
+    return [title, *(render_turn(turn, shown(skill), name or "the current skill") for turn in turns)]
 
 
-def render_turn(turn: Turn, skill: str) -> str:
+def render_turn(turn: Turn, skill: str, name: str = "the current skill") -> str:
     """One turn as text. The skill's own text in a prompt is named, not repeated for each trajectory."""
     content = turn.content
     if skill.strip() and turn.role in ("system", "user"):
-        content = content.replace(skill.strip(), "(the current skill)")
+        content = content.replace(skill.strip(), f"({name})")
     label = LABELS.get(turn.role, turn.role)
     step = f" {turn.step}" if turn.step is not None else ""
     lines = [f"[{label}{step}] {content}"] if content or not turn.tool_calls else []

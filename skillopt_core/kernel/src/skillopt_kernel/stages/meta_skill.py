@@ -1,0 +1,31 @@
+"""Meta skill: advice to the optimizer itself, for all that it is asked in the following epochs."""
+
+from __future__ import annotations
+
+from skillopt_kernel.hookspecs import hookimpl
+from skillopt_kernel.interfaces import Epoch, Run
+from skillopt_kernel.stages.comparison import Comparison, ask_about, compare
+from skillopt_kernel.stages.evidence import section, skill_section
+
+
+@hookimpl(trylast=True)
+def skillopt_meta_skill(run: Run, epoch: Epoch) -> str | None:
+    comparison = compare(run, epoch)  # the pairs of the slow update, if there was one: they are in the store
+    if not comparison.pairs:
+        return None
+    reply = ask_about(
+        run, "meta_skill", comparison, lambda text: message(epoch, comparison, text), key="meta_skill_content"
+    )
+    return str(reply["meta_skill_content"]).strip()
+
+
+def message(epoch: Epoch, comparison: Comparison, text: str) -> str:
+    """What the optimizer is shown: both skills, the advice so far, what was tried, and what it led to."""
+    parts = (
+        skill_section(comparison.previous, "Previous skill"),
+        skill_section(comparison.current),
+        section("Advice from earlier epochs", epoch.meta or "(There is none yet.)"),
+        section("What was tried before", epoch.memory),
+        section("Comparison", text),
+    )
+    return "\n".join(part for part in parts if part)
