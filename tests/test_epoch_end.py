@@ -271,7 +271,8 @@ def test_killed_at_each_stage_of_the_epochs_end_it_ends_as_an_unbroken_run(proje
     optimizer = {"use_slow_update": True, "use_meta_skill": True}
     hooks = {"override": {"reflect": "lab:reflect"}, "path": ["."]}
     mine = project.write("mine.yaml", json.dumps({"_base_": "config.yaml", "optimizer": optimizer, "hooks": hooks}))
-    changes = ("-o", "train.num_epochs=3", "model.simulated_latency=0.02")
+    slow = ("model.target_simulated_latency=0.05", "model.optimizer_simulated_latency=0.3")
+    changes = ("-o", "train.num_epochs=3", *slow)
     project.run("train", mine, "--out", "unbroken", *changes).ok()
     expected = decided(project.folder / "unbroken")
     assert expected["slow_update/epoch_02/slow_result.json"]["slow_update_content"]
