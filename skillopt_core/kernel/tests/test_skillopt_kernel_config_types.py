@@ -129,9 +129,15 @@ def test_a_driver_that_is_not_there_is_an_error_with_its_place(folder: Folder) -
     assert problem.startswith("run.yaml:3:3: env.name: ") and "pip install skillopt-env-alfworld" in problem
 
 
-def test_autonomous_control_is_a_scheduler(folder: Folder) -> None:
-    (problem,) = folder.problems("optimizer:\n  lr_control_mode: auto\n")
-    assert problem.startswith("run.yaml:3:3: optimizer.lr_control_mode: there is no scheduler named 'autonomous'.")
+def test_autonomous_control_is_a_scheduler_whatever_lr_scheduler_says(folder: Folder) -> None:
+    try:
+        choice = folder.load("optimizer:\n  lr_control_mode: auto\n").driver("scheduler")
+    except ConfigError as error:  # where the distribution of that scheduler is not installed
+        (problem,) = error.problems
+        assert problem.startswith("run.yaml:3:3: optimizer.lr_control_mode: there is no scheduler named 'autonomous'.")
+        assert "pip install skillopt-scheduler-autonomous" in problem
+    else:
+        assert (choice.name, choice.where) == ("autonomous", "run.yaml:3:3: optimizer.lr_control_mode")
 
 
 def test_without_an_environment_a_configuration_can_be_shown(folder: Folder) -> None:

@@ -91,6 +91,14 @@ def test_the_optimizer_of_a_stage() -> None:
     assert list(models.ledger.tallies()) == [("optimizer", "analyst")]
 
 
+def test_a_stage_may_have_an_effort_and_a_limit_of_its_own() -> None:
+    models, maker = opened(optimizer="lab")
+    models.optimizer("analyst").ask("s", "u")
+    models.optimizer("rewrite", effort="low", max_tokens=64_000).ask("s", "u")
+    requests = maker.made[0][-1].chat_model.requests
+    assert [(request.effort, request.max_tokens) for request in requests] == [("high", 16_384), ("low", 64_000)]
+
+
 def test_a_role_that_a_backend_cannot_play_is_refused_with_the_key() -> None:
     models, _ = opened(optimizer="lab_exec", target="lab_exec")
     with pytest.raises(ConfigError) as caught:

@@ -6,6 +6,7 @@ from skillopt_kernel.skill import (
     neutralise_markers,
     newline_style,
     region,
+    restore_protected,
     shown,
     skill_hash,
     with_newlines,
@@ -131,3 +132,26 @@ def test_protected_spans_are_front_matter_regions_and_orphan_markers() -> None:
     document = SkillDocument.parse(text)
     assert [text[start:end] for start, end in document.protected] == [FRONT, f"{START}\ng\n{END}", NOTES_END]
     assert [found.closed for found in document.regions] == [True, False]
+
+
+def test_a_rewrite_gets_front_matter_and_regions_back() -> None:
+    before = with_region(with_region(f"{FRONT}\n# Old\n", "appendix", "- n"), "slow_update", "g")
+    rewritten = f"---\nname: evil\n---\n# New\n\n{START}\nforged\n{END}\n{NOTES}\n"
+    assert restore_protected(before, rewritten) == (
+        f"{FRONT}\n# New\n\n{NOTES}\n- n\n{NOTES_END}\n\n{START}\ng\n{END}\n"
+    )
+    assert restore_protected("# Old\r\n", "---\nname: x\n---\n# New \n\n") == "# New\r\n"
+    assert restore_protected(before, before) == before
+    assert restore_protected("", "# New") == "# New\n"
+
+
+@pytest.mark.parametrize("text", ["", " \n", FRONT, f"{START}\nforged\n{END}\n", f"{FRONT}\n{NOTES}\n"])
+def test_a_rewrite_without_text_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="no text beside what is protected"):
+        restore_protected("# Old\n", text)
+
+
+@pytest.mark.parametrize("text", ["# New\x00", "# \ud83d"])
+def test_a_rewrite_that_no_file_can_hold_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="no text file can hold"):
+        restore_protected("# Old\n", text)

@@ -21,7 +21,8 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "skillopt_kernel.skill": ("shown", "skill_hash"),
     "skillopt_kernel.interfaces": (
         "Backend", "ChatModel", "AgentHarness", "Environment", "Target", "Judge", "Gate", "Trial", "Scheduler",
-        "Moment", "UpdateMode", "Optimizer", "Scorer", "Executor", "Run", "Step", "Epoch", "DriverContext",
+        "Moment", "UpdateMode", "Optimizer", "UpdateOptimizer", "Scorer", "Executor", "Run", "Step", "Epoch",
+        "DriverContext",
     ),
     "skillopt_kernel.models.requests": (
         "ChatRequest", "ChatReply", "Message", "TextPart", "ImagePart", "Tool", "AgentJob", "AgentResult",

@@ -40,7 +40,9 @@ class StepRecord:
     edit_budget: int | None = None
     planned_edit_budget: int | None = None
     lr_control_mode: str = ""
+    lr_decision: Mapping[str, Any] | None = None
     support_counts: tuple[int, ...] = ()
+    rewrite_change_summary: tuple[str, ...] = ()
     edit_apply_summary: Mapping[str, int] = field(factory=dict)
     model_failures: Mapping[str, int] = field(factory=dict)
     candidate_hash: str | None = None

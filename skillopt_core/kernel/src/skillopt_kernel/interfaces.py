@@ -182,7 +182,9 @@ class Moment:
     """What a scheduler is asked with. `step` is 1-based of `total_steps`.
 
     update is `None` when it is asked before reflection (what the analysts are told) and the aggregated update
-    when it is asked again (what is enforced). `ask` reaches the optimizer, for schedulers that ask it.
+    when it is asked again (what is enforced). Only then there are `optimizer`, for schedulers that ask it, and in
+    `evidence` what to show it: `skill`, `items` (a line each), `item_kind`, `memory`, `meta`, and the rollout's
+    `rollout_n`, `rollout_hard`, `rollout_soft`.
     """
 
     step: int
@@ -222,14 +224,31 @@ class Optimizer(Protocol):
     ) -> Mapping[str, Any]: ...
 
 
+class UpdateOptimizer(Optimizer, Protocol):
+    """The optimizer as an update mode may ask it when it applies an update, for a whole text.
+
+    prompt   fills one of the mode's own prompts as the run uses it: the configuration may have replaced it
+    memory   what was tried before, as text; meta: advice from earlier epochs. Both may be empty.
+    """
+
+    @property
+    def prompt(self) -> Callable[..., str]: ...
+    @property
+    def memory(self) -> str: ...
+    @property
+    def meta(self) -> str: ...
+
+
 class UpdateMode(Protocol):
     """What an update is made of and how it is applied.
 
     payload      the JSON key that holds a reply's items ("edits")
     item_schema  JSON schema of one item; a prompt shows it as `{{schema}}`
-    budgeted     whether an edit budget applies; separable: whether items can be applied one by one
+    budgeted     whether an edit budget applies; items that know none are whole skills, so replies may be long
+    separable    whether items can be applied one by one
 
-    `prompts()` has analyst_failure, analyst_success, merge_failure, merge_success, merge_final and ranking.
+    `prompts()` has analyst_failure, analyst_success, merge_failure, merge_success, merge_final, with a budget
+    ranking, and what else `apply` asks with.
     `read_item` makes one item of a reply's JSON and raises `ValueError` with the reason; `write_item` is its
     inverse, for files and prompts; `describe_item` is one line for ranking and memory. `apply` gets at most
     `budget` items that it may apply, and reports every item.
@@ -245,7 +264,7 @@ class UpdateMode(Protocol):
     def read_item(self, raw: Mapping[str, Any]) -> Any: ...
     def write_item(self, item: Any) -> dict[str, Any]: ...
     def describe_item(self, item: Any) -> str: ...
-    def apply(self, skill: str, update: Update, budget: EditBudget, optimizer: Optimizer) -> Applied: ...
+    def apply(self, skill: str, update: Update, budget: EditBudget, optimizer: UpdateOptimizer) -> Applied: ...
 
 
 class Scorer(Protocol):

@@ -23,6 +23,7 @@ VARIABLES: Mapping[str, frozenset[str]] = {
     "ranking": frozenset({"budget"}),
     "slow_update": frozenset(),
     "meta_skill": frozenset(),
+    "rewrite": frozenset(),
 }
 """Prompt -> the names that it may use; prompts that are not listed may use `budget` and `schema`.
 

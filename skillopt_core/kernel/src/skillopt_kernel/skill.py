@@ -23,6 +23,7 @@ Span = tuple[int, int]
 
 _MARKER = re.compile(r"<!--[ \t]*(SLOW_UPDATE|APPENDIX)_(START|END)[ \t]*-->")
 _FRONT_MATTER = re.compile(r"\ufeff?---[ \t]*\r?\n(.*?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
+_UNPRINTABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 _YAML_KEY = re.compile(r"[\w\"'][^:\n]*:(?:[ \t\r]|$)")
 
 
@@ -135,6 +136,30 @@ def with_region(text: str, kind: RegionKind, content: str) -> str:
     block = newline.join((start, with_newlines(content, newline), end)) + newline
     rest = rest.rstrip()
     return rest + newline * 2 + block if rest else block
+
+
+def restore_protected(before: str, after: str) -> str:
+    """`after`, a rewritten whole text, with the front matter and the regions of `before`.
+
+    Front matter and regions that `after` has itself are dropped: a rewrite can neither change nor invent them. The
+    result has the newline style of `before`. Raises `ValueError`, saying why, when nothing would be left of `after`
+    and when it holds what no text file can hold.
+    """
+    if _UNPRINTABLE.search(after):
+        raise ValueError("it holds a control character or half a surrogate pair, which no text file can hold")
+    old = SkillDocument.parse(before)
+    body = with_newlines(after, old.newline)
+    body = body[len(_front_matter(body)) :]
+    body = shown(_without_regions(_without_regions(body, "slow_update"), "appendix")).rstrip() + old.newline
+    if not body.strip():
+        raise ValueError("it holds no text beside what is protected")
+    if old.front_matter:
+        gap = old.body[: len(old.body) - len(old.body.lstrip("\r\n"))]
+        body = old.front_matter.rstrip() + old.newline + gap + body.lstrip("\r\n")
+    for found in old.regions:
+        if found.closed:
+            body = with_region(body, found.kind, found.content)
+    return body
 
 
 def _front_matter(text: str) -> str:

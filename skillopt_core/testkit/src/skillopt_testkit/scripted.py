@@ -98,10 +98,19 @@ class ScriptedJudge:
 
 @define
 class ScriptedOptimizer:
-    """An `Optimizer` with replies in order, the last one repeated; `asked` holds (system, user) of each call."""
+    """An `UpdateOptimizer` with replies in order, the last one repeated; `asked` holds (system, user) of each call.
+
+    prompts  an update mode's prompts by name, of which `prompt` gives one as it stands
+    """
 
     replies: list[str]
     asked: list[tuple[str, str]] = field(factory=list)
+    prompts: Mapping[str, str] = field(factory=dict)
+    memory: str = ""
+    meta: str = ""
+
+    def prompt(self, name: str, **values: str) -> str:
+        return self.prompts[name]
 
     def ask(self, system: str, user: str, *, max_tokens: int | None = None) -> ChatReply:
         self.asked.append((system, user))

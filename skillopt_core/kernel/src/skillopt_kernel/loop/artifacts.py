@@ -38,6 +38,12 @@ def write_update(run: RunContext, step: StepContext, name: str) -> None:
         write_json(run.directory.step(step.number) / name, update_fields(step.update, run.mode))
 
 
+def write_decision(run: RunContext, step: StepContext) -> None:
+    """`lr_decision.json`: what a scheduler tells of how it came to its budget."""
+    if step.enforced_budget.record is not None:
+        write_json(run.directory.step(step.number) / "lr_decision.json", dict(step.enforced_budget.record))
+
+
 def write_applied(run: RunContext, step: StepContext) -> None:
     """The candidate and what became of each item; whatever else the update mode records, by its names."""
     if step.applied is None:

@@ -18,7 +18,7 @@ from skillopt_kernel.loop.run import RunContext
 from skillopt_kernel.loop.state import LoopState
 from skillopt_kernel.records import Scored
 from skillopt_kernel.store.directory import RunDirectory
-from skillopt_kernel.store.files import write_json
+from skillopt_kernel.store.files import write_json, write_json_lines
 from skillopt_kernel.store.state import History, RunState
 
 
@@ -41,6 +41,9 @@ def save(run: RunContext) -> None:
     state, directory = run.state_of_run, run.directory
     run.outcomes.sync()
     History(directory.root).write([record.as_json() for record in state.history])
+    decisions = [{"step": one.step, "epoch": one.epoch, **one.lr_decision} for one in state.history if one.lr_decision]
+    if decisions:
+        write_json_lines(directory.root / "lr_history.jsonl", decisions)
     RunState(
         last_completed_step=state.step,
         current_skill_path=state.current_path,

@@ -15,18 +15,20 @@ from pathlib import Path
 from typing import Any
 
 import attrs
-from attrs import define, field
+from attrs import define, field, frozen
 
 from skillopt_kernel.config.resolved import Config
 from skillopt_kernel.errors import HookError, SkillOptError, StoppedEarly
 from skillopt_kernel.gating import DECIMALS, compute_score
 from skillopt_kernel.interfaces import Environment, Gate, Moment, Optimizer, UpdateMode
 from skillopt_kernel.loop.attempts import AttemptPool, Purpose
+from skillopt_kernel.loop.memory import memory_text
 from skillopt_kernel.loop.plan import Plan
 from skillopt_kernel.loop.preparing import Prepared
 from skillopt_kernel.loop.state import LoopState
 from skillopt_kernel.loop.trial import PoolTrial
 from skillopt_kernel.models.opening import Models
+from skillopt_kernel.models.requests import ChatReply
 from skillopt_kernel.plugins.calls import HookCalls
 from skillopt_kernel.records import (
     Applied,
@@ -59,6 +61,17 @@ class Place:
     step: int | None = None
     stage: str | None = None
     purpose: Purpose = field(factory=lambda: Purpose("rollout", "rollout"))
+
+
+@frozen
+class AppliedBy:
+    """The `UpdateOptimizer` of `skillopt_kernel.interfaces`."""
+
+    ask: Callable[..., ChatReply]
+    ask_json: Callable[..., Mapping[str, Any]]
+    prompt: Callable[..., str]
+    memory: str
+    meta: str
 
 
 @define(eq=False)
@@ -177,7 +190,11 @@ class RunContext:
     def optimizer(self, stage: str, key: str = "") -> Optimizer:
         if self.stop.is_set():
             raise StoppedEarly("the run was asked to stop; its state is saved.")
-        return self.models.optimizer(stage, key)
+        model = self.settings.model
+        if stage != "rewrite" and (self.mode.budgeted or stage not in ("analyst", "merge")):
+            return self.models.optimizer(stage, key)
+        effort = model.rewrite_reasoning_effort or None
+        return self.models.optimizer(stage, key, effort=effort, max_tokens=model.rewrite_max_completion_tokens)
 
     def prompt(self, name: str, **values: str) -> str:
         return self.prepared.prompts[name].fill(**values)
@@ -189,13 +206,20 @@ class RunContext:
             step=step.number,
             total_steps=self.plan.total_steps,
             update=update,
-            evidence=step.numbers(),
-            optimizer=self.optimizer("lr_autonomous") if update is not None else None,
+            evidence=None if update is None else self._evidence_of(step, update),
+            optimizer=None if update is None else self.optimizer("lr_autonomous"),
         )
         return self.prepared.scheduler.budget(moment)
 
+    def _evidence_of(self, step: Any, update: Update) -> dict[str, Any]:
+        items = tuple(self.mode.describe_item(item) for item in update.items)
+        shown = {"skill": self.current.skill, "items": items, "item_kind": self.mode.payload}
+        return {**step.numbers(), **shown, "memory": step.memory, "meta": step.meta}
+
     def apply(self, skill: str, update: Update, budget: EditBudget) -> Applied:
-        return self.mode.apply(skill, update, budget, self.optimizer("rewrite"))
+        model, state = self.optimizer("rewrite"), self.state_of_run
+        optimizer = AppliedBy(model.ask, model.ask_json, self.prompt, memory_text(state.memory), state.meta)
+        return self.mode.apply(skill, update, budget, optimizer)
 
     def judge(self, applied: Applied, current: Scored, best: Scored) -> GateDecision:
         """Ask the gate driver. Without a gate everything is asked, and the candidate is taken whatever it says."""

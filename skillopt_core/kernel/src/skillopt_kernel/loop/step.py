@@ -56,8 +56,7 @@ class StepContext:
     def numbers(self) -> dict[str, Any]:
         """What the rollout came to, for a scheduler that decides by evidence."""
         hard, soft = compute_score(self.outcomes)
-        items = len(self.update.items) if self.update is not None else None
-        return {"rollout_n": len(self.outcomes), "rollout_hard": hard, "rollout_soft": soft, "n_items": items}
+        return {"rollout_n": len(self.outcomes), "rollout_hard": hard, "rollout_soft": soft}
 
 
 def take_step(run: RunContext, planned: PlannedStep) -> None:
@@ -147,6 +146,7 @@ def propose_and_judge(run: RunContext, step: StepContext, skill: str) -> tuple[s
         step.merged = len(step.update.items)
         made["items"] = step.merged
     step.enforced_budget = run.hooks.edit_budget(run, step, step.update)
+    artifacts.write_decision(run, step)
     with run.stage("select", step.timing, budget=step.enforced_budget.limit) as made:
         step.update = run.hooks.select(run, step, step.update, step.enforced_budget, skill)
         artifacts.write_update(run, step, "ranked_edits.json")
@@ -192,8 +192,12 @@ def make_record(
         n_edits_ranked=len(update.items) if update is not None else 0,
         edit_budget=step.enforced_budget.limit,
         planned_edit_budget=step.planned_budget.limit,
-        lr_control_mode=run.settings.optimizer.lr_control_mode,
+        lr_control_mode=run.settings.optimizer.lr_control_mode if run.mode.budgeted else "none",
+        lr_decision=step.enforced_budget.record,
         support_counts=tuple(getattr(item, "support", None) or 0 for item in update.items) if update else (),
+        rewrite_change_summary=tuple(
+            applied.record.get("rewrite_result", {}).get("change_summary", ()) if applied else ()
+        ),
         edit_apply_summary=apply_summary(applied) if applied is not None else {},
         model_failures=_failures(step),
         candidate_hash=run.digest(applied.candidate) if applied is not None else None,
@@ -225,10 +229,14 @@ def _with_decision(record: StepRecord, decision: GateDecision) -> StepRecord:
 
 
 def _failures(step: StepContext) -> dict[str, int]:
-    """How many optimizer calls of the step came to nothing, by kind."""
+    """How many optimizer calls of the step came to nothing, by kind: the word that their sentences begin with."""
     sentences = [proposal.error for proposal in step.proposals if proposal.error]
     sentences += list(step.update.errors) if step.update is not None else []
-    return dict(Counter(sentence.partition(":")[0] for sentence in sentences))
+    sentences += [step.applied.error] if step.applied is not None and step.applied.error else []
+    decision = step.enforced_budget.record or {}
+    sentences += [str(decision["error"])] if decision.get("error") else []
+    kinds = (sentence.partition(":")[0] for sentence in sentences)
+    return dict(Counter(kind for kind in kinds if " " not in kind))
 
 
 def first_rollout_purpose(run: RunContext, planned: PlannedStep) -> Purpose:
