@@ -251,16 +251,47 @@ def test_other_stages_get_every_key(world: World) -> None:
     reply = ask(world, "unheard_of", "Do something.", message(FAILED, CANDIDATES))
     assert {"slow_update_content", "meta_skill_content", "appendix_notes"} <= set(reply)
     assert reply["learning_rate"] == 3
-    rewritten = ask(world, "rewrite", "Rewrite.", message(patches(*GIVEN)))["new_skill"]
-    assert rewritten.startswith(SKILL) and FULL in rewritten and YEAR in rewritten
 
 
 def test_other_payloads_where_the_prompt_names_them(world: World) -> None:
     suggestions = ask(world, "analyst", 'Edit budget: 9. "revise_suggestions": []', message(FAILED))
     items = suggestions["patch"]["revise_suggestions"]
-    assert {item["instruction"] for item in items} == {f"- {FULL}", f"- {SPELT}", f"- {YEAR}"}
-    whole = ask(world, "analyst", 'One candidate. "skill_candidates": []', message(FAILED))["patch"]["skill_candidates"]
-    assert all(item["new_skill"].startswith(SKILL) for item in whole)
+    assert {item["instruction"] for item in items} == {
+        "- Guess at once.", f"- {FULL}", f"- {SPELT}", f"- {YEAR}",
+    }  # fmt: skip
+    assert items[0]["type"] == "remove_rule"
+    whole = ask(world, "analyst", 'One version. "skill_candidates": []', message(FAILED))["patch"]["skill_candidates"]
+    (version,) = whole
+    assert set(version["new_skill"].splitlines()) == {
+        "# Skill", "", "- Read all of it.", f"- {FULL}", f"- {SPELT}", f"- {YEAR}",
+    }  # fmt: skip
+    assert len(version["change_summary"]) == 4
+
+
+def test_a_rewrite_follows_every_suggestion(world: World) -> None:
+    suggestions = [
+        {"type": "add_rule", "instruction": f"Add: {FULL}"},
+        {"type": "add_rule", "instruction": f"- {FULL}\n- {YEAR}"},
+        {"type": "remove_rule", "instruction": "- Guess at once."},
+        {"type": "compress", "instruction": "Say it in fewer words."},
+    ]
+    told = f"## What was tried before\n\n- {SPELT}\n"
+    user = message(told, f"## Suggestions (4)\n\n{json.dumps(suggestions)}\n")
+    reply = ask(world, "rewrite", "Rewrite.", user)
+    assert reply["new_skill"] == f"# Skill\n\n- Read all of it.\n- {FULL}\n- {YEAR}\n"
+    assert len(reply["change_summary"]) == 3
+
+
+def test_whole_skills_are_merged_into_one_with_the_changes_of_all(world: World) -> None:
+    versions = [
+        {"title": "A", "change_summary": ["a"], "new_skill": f"{SKILL}\n- {FULL}\n", "support_count": 2,
+         "source_type": "failure"},
+        {"title": "B", "new_skill": f"# Skill\n\n- Read all of it.\n- {FULL}\n- {YEAR}\n", "source_type": "success"},
+    ]  # fmt: skip
+    user = message(f"## Patches (2)\n\n### Patch 1\n\n{json.dumps(versions)}\n")
+    (merged,) = ask(world, "merge", 'Merge. "skill_candidates": []', user)["skill_candidates"]
+    assert merged["new_skill"] == f"# Skill\n\n- Read all of it.\n- {FULL}\n- {YEAR}\n"
+    assert (merged["support_count"], merged["source_type"], merged["change_summary"]) == (3, "mixed", ["a"])
 
 
 def test_a_heading_inside_the_skill_or_a_trajectory_ends_no_section(world: World) -> None:

@@ -40,6 +40,7 @@ def test_the_default_plugins_are_installed_with_it():
     expected = {
         ("gate", "hard"), ("gate", "soft"), ("gate", "mixed"),
         ("scheduler", "constant"), ("scheduler", "linear"), ("scheduler", "cosine"),
+        ("scheduler", "autonomous"), ("update", "rewrite_from_suggestions"), ("update", "full_rewrite_minibatch"),
         ("update", "patch"), ("backend", "simulated"), ("backend", "openai_compatible"),
     }  # fmt: skip
     assert expected <= set(found)

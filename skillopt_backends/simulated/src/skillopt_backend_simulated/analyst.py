@@ -9,6 +9,7 @@ from typing import Any
 from skillopt_backend_simulated.asked import Asked
 from skillopt_backend_simulated.draws import Draws
 from skillopt_backend_simulated.items import add_rule, payload_of, remove_rule
+from skillopt_backend_simulated.rewriting import combined
 from skillopt_backend_simulated.world import World
 
 
@@ -23,6 +24,8 @@ def analyse(world: World, draws: Draws, asked: Asked) -> dict[str, Any]:
     items = [add_rule(world, rule, support, source, asked, draws) for rule, support in _shuffled(proposed, draws)]
     items = ([] if success else _removals(world, draws, asked, kinds)) + items
     items = _within_budget(world, draws, asked, items, source)
+    if payload_of(asked) == "skill_candidates" and items:
+        items = [combined(asked.skill, items)]
     seen: dict[str, Any] = (
         {"success_patterns": [f"questions about {kind} are answered as asked" for kind in kinds]}
         if success

@@ -18,6 +18,7 @@ SECTIONS = (
     "Advice from earlier epochs",
     "Trajectories",
     "Patches",
+    "Suggestions",
     "Candidate edits",
     "Previous skill",
     "Previous guidance",
@@ -86,8 +87,9 @@ class Asked:
         return _cut(_CANDIDATE, self.section("Candidate edits"))
 
     def items(self, key: str = "op") -> list[dict[str, Any]]:
-        """The JSON objects with `key` in the patches, in order."""
-        return [item for item in _objects(self.section("Patches") or self.user) if key in item]
+        """The JSON objects with `key` in the patches or suggestions, in order."""
+        text = self.section("Patches") or self.section("Suggestions") or self.user
+        return [item for item in _objects(text) if key in item]
 
 
 def _sections(text: str) -> dict[str, str]:

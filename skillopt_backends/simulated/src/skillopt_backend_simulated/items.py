@@ -48,12 +48,21 @@ def add_rule(world: World, rule: str, support: int, source: str, asked: Asked, d
 
 
 def remove_rule(world: World, rule: str, support: int, asked: Asked) -> dict[str, Any] | None:
-    """An edit that deletes the line with the rule; `None` where no line of its own holds it."""
+    """An item that takes out the line with the rule; `None` where no line of its own holds it."""
     sentence = plain(world.file.rules[rule].sentence).rstrip(".")
     lines = [line for line in anchors_of(asked.skill) if sentence in plain(line)]
-    if not lines or payload_of(asked) != "edits":
+    if not lines:
         return None
-    return {"op": "delete", "target": lines[0], "support_count": support, "source_type": "failure"}
+    told = {"support_count": support, "source_type": "failure"}
+    payload = payload_of(asked)
+    if payload == "revise_suggestions":
+        title, motivation = f"Remove the rule {rule}", f"{support} tasks were harmed by it."
+        return {"type": "remove_rule", "title": title, "motivation": motivation, "instruction": lines[0], **told}
+    if payload == "skill_candidates":
+        kept = [line for line in asked.skill.splitlines() if line != lines[0]]
+        text = "\n".join(kept) + "\n"
+        return {"title": f"Without {rule}", "change_summary": [f"removed {rule}"], "new_skill": text, **told}
+    return {"op": "delete", "target": lines[0], **told}
 
 
 def anchors_of(skill: str) -> list[str]:
@@ -69,7 +78,7 @@ def text_of(item: Mapping[str, Any]) -> str:
 
 def identity_of(world: World, item: Mapping[str, Any]) -> str:
     """Equal for two items that say the same: what is done, and the rules or else the words."""
-    deletes = "delete" if item.get("op") == "delete" else "write"
+    deletes = "delete" if item.get("op") == "delete" or item.get("type") == "remove_rule" else "write"
     said = text_of(item) if deletes == "delete" else text_of({**item, "target": ""})
     return f"{deletes} {' '.join(world.rules_in(said)) or plain(said)}"
 

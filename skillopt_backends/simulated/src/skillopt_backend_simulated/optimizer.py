@@ -10,7 +10,8 @@ from skillopt_backend_simulated.analyst import analyse
 from skillopt_backend_simulated.asked import Asked
 from skillopt_backend_simulated.draws import Draws
 from skillopt_backend_simulated.epoch_end import advise, guide
-from skillopt_backend_simulated.items import PAYLOADS, identity_of, payload_of, text_of, worth
+from skillopt_backend_simulated.items import PAYLOADS, identity_of, payload_of, worth
+from skillopt_backend_simulated.rewriting import combined, rewrite
 from skillopt_backend_simulated.world import World
 
 
@@ -19,7 +20,10 @@ def optimizer_reply(world: World, draws: Draws, asked: Asked) -> str:
 
     A stage that is not known gets an object with every key that a stage may look for.
     """
-    calls = {"analyst": analyse, "merge": merge, "ranking": rank, "slow_update": guide, "meta_skill": advise}
+    calls = {
+        "analyst": analyse, "merge": merge, "ranking": rank, "rewrite": rewrite,
+        "slow_update": guide, "meta_skill": advise,
+    }  # fmt: skip
     reply = calls.get(asked.stage, other)(world, draws, asked)
     return json.dumps(reply, ensure_ascii=False, indent=1)
 
@@ -27,6 +31,8 @@ def optimizer_reply(world: World, draws: Draws, asked: Asked) -> str:
 def merge(world: World, draws: Draws, asked: Asked) -> dict[str, Any]:
     """The items of all patches: what says the same once, its support added up, the best supported first."""
     payload = payload_of(asked)
+    if payload == "skill_candidates":
+        return {"reasoning": "All changes were taken over.", payload: [combined(asked.skill, asked.items("new_skill"))]}
     kept: dict[str, dict[str, Any]] = {}
     for number, item in enumerate(asked.items(PAYLOADS[payload])):
         name = identity_of(world, item)
@@ -53,7 +59,7 @@ def _judged(world: World, draws: Draws, asked: Asked) -> list[float]:
     present = world.rules_in(asked.skill)
     values = []
     for index, text in enumerate(asked.candidates):
-        deletes = re.match(r"\[\d+\] (?:op=)?delete\b", text) is not None
+        deletes = re.match(r"\[\d+\] (?:op=)?(?:delete|remove_rule)\b", text) is not None
         support = re.search(r"\bsupport=(\d+)", text)
         seen = draws.happens(world.file.optimizer.ranking, "ranking", index)
         value = worth(world, text, deletes, present) if seen else 3.0 * draws.unit("guess", index) - 1.0
@@ -62,16 +68,11 @@ def _judged(world: World, draws: Draws, asked: Asked) -> list[float]:
 
 
 def other(world: World, draws: Draws, asked: Asked) -> dict[str, Any]:
-    """Guidance, advice, a rewritten skill and a number of edits, from the rules that the text calls for."""
-    present = world.rules_in(asked.skill)
-    told = "\n".join(text_of(item) for key in PAYLOADS.values() for item in asked.items(key))
-    added = [world.file.rules[rule].sentence for rule in world.rules_in(told) if rule not in present]
+    """Guidance, advice and a number of edits, from the rules that the text calls for."""
     worthy = sum(value > 1.0 for value in _judged(world, draws, asked))
     return {
         **guide(world, draws, asked),
         **advise(world, draws, asked),
-        "new_skill": "\n".join([asked.skill.rstrip(), *(f"- {sentence}" for sentence in added)]) + "\n",
-        "change_summary": [f"added: {sentence}" for sentence in added],
         "learning_rate": worthy,
         "confidence": "medium",
         "risk_notes": "",

@@ -1,0 +1,5 @@
+from skillopt_testkit import SchedulerConformance
+
+
+class TestConformance(SchedulerConformance):
+    name = "autonomous"
