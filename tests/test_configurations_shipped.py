@@ -23,7 +23,7 @@ def _ours() -> dict[str, str]:
 
 
 def test_there_are_configurations() -> None:
-    assert {"default", "searchqa", "demo", "features/soft_gate"} <= set(_ours())
+    assert {"default", "searchqa", "demo", "features/soft_gate", "features/semantic_density"} <= set(_ours())
 
 
 @pytest.mark.parametrize("name", sorted(_ours()))
@@ -42,6 +42,10 @@ def test_a_feature_changes_only_what_it_names() -> None:
     soft = load_config({"_base_": ["searchqa", "features/soft_gate"]}, SIMULATED, environ={}).as_dict()
     assert soft["evaluation"].pop("gate_metric") == "soft" and plain["evaluation"].pop("gate_metric") == "hard"
     assert soft == plain
+    dense = load_config({"_base_": ["searchqa", "features/semantic_density"]}, SIMULATED, environ={}).as_dict()
+    assert dense["hooks"].pop("plugins") == ["semantic_density"] and plain["hooks"].pop("plugins") == []
+    assert set(dense["hooks"].pop("settings")) == {"semantic_density"} and plain["hooks"].pop("settings") == {}
+    assert dense == {**plain, "evaluation": {**plain["evaluation"], "gate_metric": "hard"}}
 
 
 def test_the_base_file_changes_nothing_but_shows_every_default() -> None:

@@ -89,7 +89,11 @@ def test_a_disabled_plugin_is_not_asked(explain: Explain) -> None:
         (("explained_lab:log", "explained_lab:lag"), ":9:", "'explained_lab:lag' cannot be imported"),
         (("explained_lab:keep", "explained_lab:log"), ":8:", "belongs under hooks.wrap"),
         (("path: [.]", "path: []"), ":6:", "add the line `path: [.]` under `hooks:`"),
-        (('plugins: ["explained_lab:Critic"]', "plugins: [semantic_density]"), ":6:", "skillopt-hook-semantic-density"),
+        (
+            ('plugins: ["explained_lab:Critic"]', "plugins: [semantic_densty]"),
+            ":6:",
+            "Did you mean 'semantic_density'?",
+        ),
     ],
 )
 def test_a_mistake_is_said_with_its_line(explain: Explain, replace: tuple[str, str], place: str, message: str) -> None:

@@ -67,6 +67,9 @@ def test_packaged_keys_in_readmes_exist(distribution):
         manifest = load_manifest(plugin.kind, plugin.name)
         settings = settings_class(manifest)
         section = manifest.section or {"backend": "model", "env": "env"}.get(plugin.kind, "")
+        if manifest.keys:  # a hook plugin's settings may stand beside its switch
+            known |= set(manifest.keys)
+            section = manifest.keys[0].partition(".")[0]
         for field in attrs.fields(settings) if settings else ():
             for role in ("", "optimizer_", "target_", "judge_") if plugin.kind == "backend" else ("",):
                 known.add(f"{section}.{role}{manifest.prefix}{field.name}")

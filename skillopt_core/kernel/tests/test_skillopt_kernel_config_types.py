@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from skillopt_kernel.config import load_config
 from skillopt_kernel.errors import ConfigError
+from skillopt_kernel.plugins.discovery import installed
 from skillopt_kernel_config_probes import Folder, install_probes
 
 
@@ -180,9 +181,43 @@ def test_a_hook_plugin_is_switched_on_by_the_key_that_it_owns(folder: Folder) ->
     assert not config.unused
     off = folder.load("evaluation: {use_probe: false, density: 0.5}\n")
     assert off.hooks.plugins == () and set(off.unused) == {"evaluation.use_probe", "evaluation.density"}
-    (problem,) = folder.problems("evaluation:\n  use_semantic_density: true\n")
+    assert config.origins["hooks.plugins"] == "default, run.yaml:2:14: evaluation.use_probe"
+    assert config.origins["hooks.settings"] == "default, run.yaml:2:31: evaluation.density"
+    assert config.origins["hooks.settings.probe_hook.density"] == "run.yaml:2:40"
+
+
+@pytest.mark.skipif(
+    any(plugin.name == "semantic_density" for plugin in installed("hook")), reason="the distribution is installed here"
+)
+def test_the_switch_of_a_hook_plugin_that_is_not_installed_names_its_distribution(folder: Folder) -> None:
+    (problem,) = folder.problems("evaluation:\n  use_semantic_density: true\n  semantic_density_weight: 0.1\n")
     assert problem.startswith("run.yaml:3:3: evaluation.use_semantic_density: ")
     assert "pip install skillopt-hook-semantic-density" in problem
+
+
+def test_a_hook_plugins_keys_are_checked_under_the_name_that_they_are_written_with(folder: Folder) -> None:
+    switch = "run.yaml:3:3: evaluation.use_probe: "
+    weight = "run.yaml:4:3: evaluation.density: must be from 0 to 1, not 7.0"
+    text = "evaluation:\n  use_probe: %s\n  density: 7\n"
+    assert folder.problems(text % "true") == (weight,)
+    assert folder.problems(text % "false") == (weight,)  # not in use, but installed
+    assert folder.problems(text % "1") == (f"{switch}expected true or false, got the number 1", weight)
+    named = text % "false" + "hooks: {plugins: [probe_hook]}\n"
+    contradiction = f"{switch}is false, but hooks.plugins names probe_hook; delete one of the two"
+    assert folder.problems(named) == (contradiction, weight)
+    assert folder.load("evaluation: {use_probe: null}\nhooks: {plugins: [probe_hook]}\n").plugins["probe_hook"]
+    (problem,) = folder.problems("evaluation: {semantic_density_wieght: 1}\n")
+    assert problem.endswith("is no key; did you mean 'semantic_density_weight'?")
+
+
+def test_the_nearer_of_two_keys_for_one_setting_wins(folder: Folder) -> None:
+    both = "evaluation: {use_probe: true, density: 0.5}\nhooks: {settings: {probe_hook: {density: 0.25}}}\n"
+    config = folder.load(both)
+    assert config.plugins["probe_hook"].settings.density == 0.25
+    assert set(config.unused) == {"evaluation.density"}
+    config = folder.load(both, "evaluation.density=0.75")
+    assert config.plugins["probe_hook"].settings.density == 0.75 and not config.unused
+    assert config.origins["hooks.settings.probe_hook.density"] == "-o"
 
 
 def test_a_disabled_hook_plugin_need_not_be_installed(folder: Folder) -> None:

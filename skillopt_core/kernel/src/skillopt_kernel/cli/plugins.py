@@ -72,7 +72,7 @@ def _settings(manifest: Manifest, settings: type[Any]) -> Iterator[tuple[str, li
 def _section(manifest: Manifest) -> str:
     sections = {"backend": "model", "gate": "evaluation", "scheduler": "optimizer", "update": "optimizer", "env": "env"}
     if manifest.kind == "hook":
-        return f"hooks.settings.{manifest.name}."
+        return f"{manifest.keys[0].partition('.')[0]}." if manifest.keys else f"hooks.settings.{manifest.name}."
     section = manifest.section or sections.get(manifest.kind, "")
     return f"{section}.{manifest.prefix}" if section else ""
 

@@ -22,6 +22,7 @@ from skillopt_kernel.errors import ConfigError, SkillOptError
 from skillopt_kernel.plugins.manifest import Manifest
 
 _ALLOWED = (*SECTIONS, "prompts")
+_SWITCH = fields_of(HooksSettings)["strict"]  # as what the switch of a hook plugin is read: true or false
 _LISTED = f"; there are {', '.join(_ALLOWED)}"
 
 
@@ -142,8 +143,9 @@ def _take_hooks(draft: Draft, hooks: HooksSettings) -> tuple[HooksSettings, dict
         if node.value is True:
             owner = draft.hook_owners.get(key)
             name = owner[0].name if owner is not None and key in owner[0].keys else known.SWITCHES.get(key)
-            if name is not None:
-                wheres.setdefault(name, f"{node.where}: {key}")
+            if name is not None and name not in wheres:
+                wheres[name] = f"{node.where}: {key}"
+                draft.origins["hooks.plugins"] += f", {wheres[name]}"
     chosen, settings = {}, dict(hooks.settings)
     for name, where in wheres.items():
         wanted = ":" not in name and name not in hooks.disable
@@ -155,7 +157,10 @@ def _take_hooks(draft: Draft, hooks: HooksSettings) -> tuple[HooksSettings, dict
 
 
 def _take_plugin(draft: Draft, manifest: Manifest, settings: type | None, where: str) -> Any:
-    """A hook plugin's settings, from `hooks.settings` and from the keys that it owns in other sections."""
+    """A hook plugin's settings, from `hooks.settings` and from the keys that it owns in other sections.
+
+    Of two keys for one setting the nearer wins, `hooks.settings` where both are as near.
+    """
     prefix, fields = f"hooks.settings.{manifest.name}.", fields_of(settings)
     given = draft.section("hooks").get("settings")
     own = given.value.get(manifest.name) if given is not None and isinstance(given.value, dict) else None
@@ -163,11 +168,21 @@ def _take_plugin(draft: Draft, manifest: Manifest, settings: type | None, where:
     for name, node in nodes.items():
         if name not in fields:
             draft.unknown(prefix + name, node, fields)
+    keys: dict[str, str] = {}
     for key, node in list(draft.untaken()):
-        if key in manifest.keys or draft.hook_owners.get(key, (None,))[0] == manifest:
+        name = key.rpartition(".")[2]
+        if key in manifest.keys:
             draft.origins[key] = str(node.place)
-            nodes.setdefault(key.rpartition(".")[2], node)
-    return draft.take(settings, nodes, prefix, where)
+            if not node.empty and draft.value(node, _SWITCH, key) is False:
+                draft.problem(node, key, f"is false, but hooks.plugins names {manifest.name}; delete one of the two")
+        elif draft.hook_owners.get(key, (None,))[0] == manifest:
+            draft.origins[key] = str(node.place)
+            if name in nodes and nodes[name].place.depth <= node.place.depth:
+                draft.unused[key] = f"{prefix}{name} stands as near or nearer"
+            else:
+                nodes[name], keys[name] = node, key
+                draft.origins["hooks.settings"] += f", {node.where}: {key}"
+    return draft.take(settings, nodes, prefix, where, keys)
 
 
 def _check_other_keys(draft: Draft) -> None:
@@ -185,8 +200,8 @@ def _check_other_keys(draft: Draft) -> None:
         elif key in draft.hook_owners:
             _check_idle(draft, node, key, "hook", draft.hook_owners[key][0].name)
         else:
-            taken = {each.partition(".")[2] for each in draft.origins if each.startswith(f"{section}.")}
-            draft.unknown(key, node, taken)
+            keys = (*draft.origins, *known.OWNED)
+            draft.unknown(key, node, {each.partition(".")[2] for each in keys if each.startswith(f"{section}.")})
 
 
 def _check_idle(draft: Draft, node: Node, key: str, kind: str, name: str) -> None:
@@ -197,7 +212,7 @@ def _check_idle(draft: Draft, node: Node, key: str, kind: str, name: str) -> Non
         manifest, settings = load_owner(kind, name)
     except SkillOptError:
         return
-    fields = fields_of(settings)
+    fields = fields_of(settings) | {each.partition(".")[2]: _SWITCH for each in manifest.keys}
     field = fields.get(without_role(key.partition(".")[2]).removeprefix(manifest.prefix))
     if field is not None and not node.empty:
         draft.value(node, field, key)

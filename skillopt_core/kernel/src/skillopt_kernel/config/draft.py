@@ -25,6 +25,10 @@ KERNEL_KEYS = [f"{section}.{name}" for section, settings in SECTIONS.items() for
 Owner = tuple[Manifest, type | None]
 """A driver's or plugin's manifest and the class of its settings."""
 
+# By the name of the field that they are for: values, and the dotted keys under which those were written.
+Nodes = Mapping[str, Node]
+Keys = Mapping[str, str]
+
 
 def load_owner(kind: str, name: str, where: str = "") -> Owner:
     """The plugin's manifest and settings class, whose types can be resolved. Raises `PluginError`."""
@@ -81,10 +85,11 @@ class Draft(Structurer):
                 self.problems.append(str(error))
             return None
 
-    def take(self, settings: type | None, nodes: Mapping[str, Node], prefix: str, where: str = "") -> Any:
+    def take(self, settings: type | None, nodes: Nodes, prefix: str, where: str = "", keys: Keys | None = None) -> Any:
         """An instance of a settings class from the nodes by field name; fields without a node keep their default.
 
-        Null says "not set", unless the field may be null.
+        Null says "not set", unless the field may be null. `keys`: the dotted key of a field that was written under
+        another one than `prefix` and its name.
         """
         if settings is None:
             return None
@@ -95,7 +100,8 @@ class Draft(Structurer):
             if node is None or (node.value is None and type(None) not in getattr(each.type, "__args__", ())):
                 continue
             self.origins[prefix + name] = str(node.place)
-            values[name] = self.setting(_named(node, prefix + name), each, prefix + name)
+            key = (keys or {}).get(name, prefix + name)
+            values[name] = self.setting(_named(node, key), each, key)
         return self.build(settings, values, where or prefix.rstrip("."))
 
     def setting(self, node: Node, field: attrs.Attribute[Any], key: str) -> Any:
