@@ -52,9 +52,8 @@ def test_the_gate_scores_of_a_run_hold_the_bonus_and_the_selection_scores_do_not
         text = candidate.read_text(encoding="utf-8")
         assert record["candidate_gate_score"] == pytest.approx(record["selection_hard"] + bonus(text), abs=1e-12)
         assert round(record["selection_hard"] * 12, 9).is_integer(), "twelve tasks, passed or not"
-    assert scored and bonus(best) > 0
-    events = [event for event in project.lines("run/events.jsonl") if event["event"] == "step_finished"]
-    assert any(event["score"] > event["hard"] for event in events if event.get("score") is not None)
+    assert scored, "some candidate was asked everything"
+    assert bonus(best) > 0
 
 
 class Shouting:
