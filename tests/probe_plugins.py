@@ -1,0 +1,133 @@
+"""Two plugins for tests of whole runs: a benchmark that asks the judge, and a backend that keeps every request.
+
+`install` makes them known to this process as any installed distribution is: by metadata with entry points.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import attrs
+import pytest
+from skillopt_backend_simulated.settings import SimulatedSettings
+from skillopt_kernel import PLUGIN_API, Attempt, DriverContext, Judge, Manifest, Message, Score, Splits, Target, Task
+from skillopt_kernel.models.requests import ChatReply, ChatRequest
+
+METADATA = "Metadata-Version: 2.1\nName: probe-plugins\nVersion: 1.0\n"
+ENTRY_POINTS = """\
+[skillopt.envs]
+judged = probe_plugins:judged
+[skillopt.backends]
+recorded = probe_plugins:recorded
+"""
+
+
+def install(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make the plugins of this module known until the test ends."""
+    metadata = folder / "probe_plugins-1.0.dist-info"
+    metadata.mkdir(parents=True)
+    (metadata / "METADATA").write_text(METADATA, encoding="utf-8")
+    (metadata / "entry_points.txt").write_text(ENTRY_POINTS, encoding="utf-8")
+    monkeypatch.syspath_prepend(folder)
+
+
+# A benchmark whose answers the judge compares -----------------------------------------------------------------
+
+judged = Manifest(
+    kind="env", name="judged", api=PLUGIN_API, summary="questions; the judge compares answer and reference",
+    factory="probe_plugins:JudgedEnvironment",
+)  # fmt: skip
+
+
+class JudgedEnvironment:
+    """Hands the target whatever its task holds, and the judge what it needs: a leak would be the kernel's."""
+
+    targets = frozenset({"chat"})
+    isolation: Literal["thread", "process"] = "thread"
+
+    def __init__(self, settings: Any, context: DriverContext) -> None:
+        self.folder = context.common.split_dir
+
+    def splits(self) -> Splits:
+        return Splits(*(self._tasks(name) for name in ("train", "val", "test")))
+
+    def _tasks(self, split: str) -> tuple[Task, ...]:
+        items = json.loads((self.folder / split / "items.json").read_text("utf-8"))
+        kept = ("question", "context")
+        return tuple(
+            Task(item["id"], item["task_type"], {key: item[key] for key in kept}, reference=item["answers"][0])
+            for item in items
+        )
+
+    def attempt(self, task: Task, skill: str, target: Target) -> Attempt:
+        reply = target.chat([Message("system", skill), Message("user", repr(task))])
+        return Attempt(reply.text, target.trajectory)
+
+    def score(self, task: Task, attempt: Attempt, judge: Judge) -> Score:
+        asked = f"{task.inputs['question']}\nAnswer: {attempt.output}\nReference: {task.reference}"
+        verdict = judge.chat([Message("system", "Is the answer right?"), Message("user", asked)]).text
+        right = float("yes" in verdict)
+        return Score(right, right, verdict)
+
+    def evidence(self, task: Task, attempt: Attempt) -> Mapping[str, str]:
+        return {"The reference": str(task.reference)}
+
+
+# A backend that keeps every request ---------------------------------------------------------------------------
+
+recorded = Manifest(
+    kind="backend", name="recorded", api=PLUGIN_API, summary="the simulated backend, with every request kept",
+    factory="probe_plugins:RecordedBackend", settings="probe_plugins:RecordedSettings",
+    section="model", prefix="recorded_",
+)  # fmt: skip
+
+
+@attrs.frozen
+class RecordedSettings:
+    """Where what was asked is written.
+
+    folder  one file a request, beside the world file of the simulated backend
+    """
+
+    folder: str = ""
+
+
+class RecordedBackend:
+    def __init__(self, settings: RecordedSettings, context: DriverContext) -> None:
+        assert context.driver is not None
+        self.folder = Path(settings.folder)
+        simulated = SimulatedSettings(world=self.folder.parent / "world.yaml")
+        self.backend = context.driver("backend", "simulated", simulated)
+        self.capabilities = self.backend.capabilities
+        self.name = context.model or "unnamed"
+
+    def open_chat(self, role: str) -> Recorder:
+        return Recorder(self.backend.open_chat(role), role, self.name, self.folder)
+
+    def open_agent(self, role: str) -> Any:
+        return self.backend.open_agent(role)
+
+    def endpoint(self, role: str) -> str:
+        return "recorded"
+
+    def check(self, role: str) -> list[Any]:
+        return []
+
+
+@attrs.define
+class Recorder:
+    chat: Any
+    role: str
+    model: str
+    folder: Path
+
+    def complete(self, request: ChatRequest) -> ChatReply:
+        plain = attrs.asdict(attrs.evolve(request, deadline=None))
+        line = json.dumps({"role": self.role, "model": self.model, **plain}, sort_keys=True) + "\n"
+        with (self.folder / "requests.jsonl").open("a", encoding="utf-8") as file:
+            file.write(line)
+        reply: ChatReply = self.chat.complete(request)
+        return reply
