@@ -1,4 +1,4 @@
-"""Two plugins for tests of whole runs: a benchmark that asks the judge, and a backend that keeps every request.
+"""Plugins for tests of whole runs: a benchmark that asks the judge, a backend that keeps every request, and a hook.
 
 `install` makes them known to this process as any installed distribution is: by metadata with entry points.
 """
@@ -14,6 +14,7 @@ import attrs
 import pytest
 from skillopt_backend_simulated.settings import SimulatedSettings
 from skillopt_kernel import PLUGIN_API, Attempt, DriverContext, Judge, Manifest, Message, Score, Splits, Target, Task
+from skillopt_kernel.hookspecs import hookimpl
 from skillopt_kernel.models.requests import ChatReply, ChatRequest
 
 METADATA = "Metadata-Version: 2.1\nName: probe-plugins\nVersion: 1.0\n"
@@ -22,6 +23,8 @@ ENTRY_POINTS = """\
 judged = probe_plugins:judged
 [skillopt.backends]
 recorded = probe_plugins:recorded
+[skillopt.hooks]
+silent = probe_plugins:silent
 """
 
 
@@ -87,11 +90,13 @@ recorded = Manifest(
 
 @attrs.frozen
 class RecordedSettings:
-    """Where what was asked is written.
+    """Where the answers come from, and where what was asked is written.
 
-    folder  one file a request, beside the world file of the simulated backend
+    world   world file of the simulated backend
+    folder  folder of `requests.jsonl`
     """
 
+    world: str = "world.yaml"
     folder: str = ""
 
 
@@ -99,7 +104,7 @@ class RecordedBackend:
     def __init__(self, settings: RecordedSettings, context: DriverContext) -> None:
         assert context.driver is not None
         self.folder = Path(settings.folder)
-        simulated = SimulatedSettings(world=self.folder.parent / "world.yaml")
+        simulated = SimulatedSettings(world=Path(settings.world))
         self.backend = context.driver("backend", "simulated", simulated)
         self.capabilities = self.backend.capabilities
         self.name = context.model or "unnamed"
@@ -131,3 +136,30 @@ class Recorder:
             file.write(line)
         reply: ChatReply = self.chat.complete(request)
         return reply
+
+
+# A hook with a setting ----------------------------------------------------------------------------------------
+
+silent = Manifest(
+    kind="hook", name="silent", api=PLUGIN_API, summary="no proposals from the step that its setting names on",
+    factory="probe_plugins:SilentHook", settings="probe_plugins:SilentSettings",
+)  # fmt: skip
+
+
+@attrs.frozen
+class SilentSettings:
+    """When to fall silent.
+
+    since  the first step without proposals
+    """
+
+    since: int = 1
+
+
+class SilentHook:
+    def __init__(self, settings: SilentSettings, context: DriverContext) -> None:
+        self.since = settings.since
+
+    @hookimpl
+    def skillopt_reflect(self, step: Any) -> tuple[()] | None:
+        return () if step.number >= self.since else None

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from attrs import frozen
 
-from skillopt_kernel.config.fields import above, at_least, option
+from skillopt_kernel.config.fields import above, at_least, not_performed, option
 
 Control = Literal["fixed", "autonomous", "none"]
 Pairs = Literal["mixed", "changed", "unchanged"]
@@ -52,9 +52,15 @@ class OptimizerSettings:
     slow_update_gate_with_selection: bool = option(True, "let the gate judge the guidance; else it is written")
     longitudinal_pair_policy: Pairs = option("mixed", "which pairs of the comparison are shown")
     use_meta_skill: bool = option(True, "keep advice for the optimizer from epoch to epoch")
-    use_skill_aware_reflection: bool = option(False, "tell defects of the skill from lapses of execution")
-    skill_aware_appendix_source: Literal["both", "failure_only"] = option("both", "whose notes enter the appendix")
-    skill_aware_consolidate_threshold: int = option(0, "notes after which they are consolidated; 0: never", at_least(0))
+    use_skill_aware_reflection: bool = option(
+        False, "tell defects of the skill from lapses of execution", not_performed(False)
+    )
+    skill_aware_appendix_source: Literal["both", "failure_only"] = option(
+        "both", "whose notes enter the appendix", not_performed("both")
+    )
+    skill_aware_consolidate_threshold: int = option(
+        0, "notes after which they are consolidated; 0: never", not_performed(0)
+    )
 
 
 @frozen

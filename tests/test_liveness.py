@@ -1,0 +1,349 @@
+"""The liveness rule: switching an option changes a prompt, a decision, an artifact or an event of a run."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import attrs
+import probe_plugins
+import pytest
+from attrs import frozen
+from skillopt_kernel import train
+from skillopt_kernel.config import load_config
+from skillopt_kernel.config.schema import SECTIONS
+from skillopt_kernel.errors import ConfigError, SkillOptError
+from skillopt_kernel.plugins.discovery import installed, load_manifest, settings_class
+from skillopt_testkit.project import Project
+
+COSTS = ("timing", "tokens", "wall_time_s")
+
+
+@frozen
+class Ran:
+    """A finished run, or why there is none."""
+
+    folder: Path
+    project: Project
+    error: str = ""
+
+    def text(self, name: str) -> str:
+        return (self.folder / name).read_text("utf-8")
+
+    @property
+    def events(self) -> list[dict[str, Any]]:
+        return self.project.lines(self.folder / "events.jsonl")
+
+    @property
+    def steps(self) -> list[dict[str, Any]]:
+        steps = json.loads(self.text("history.json"))
+        return [{key: value for key, value in step.items() if key not in COSTS} for step in steps]
+
+    def started(self, name: str) -> Any:
+        return next(event for event in self.events if event["event"] == "run_started")[name]
+
+    def asked(self, role: str, name: str) -> set[str]:
+        """Each value of one field of the role's requests; the backend `recorded` keeps them."""
+        lines = self.project.lines(self.folder.parent / "requests" / "requests.jsonl")
+        return {json.dumps(line[name]) for line in lines if line["role"] == role}
+
+
+Look = Callable[[Ran], Any]
+
+
+def steps(*names: str) -> Look:
+    """Fields of the steps' records: the decisions and what they rest on; without names, all of each."""
+    return lambda run: [{name: step[name] for name in names or step} for step in run.steps]
+
+
+def files(pattern: str) -> Look:
+    """Which files there are."""
+    return lambda run: sorted(path.relative_to(run.folder).as_posix() for path in run.folder.glob(pattern))
+
+
+def content(name: str, key: str = "") -> Look:
+    """What an artifact holds, or one key of it."""
+    return lambda run: json.loads(run.text(name))[key] if key else run.text(name)
+
+
+def rows(name: str, key: str) -> Look:
+    """One key of each line of an artifact, in order."""
+    return lambda run: [row[key] for row in run.project.lines(run.folder / name)]
+
+
+def asked(role: str, name: str = "messages") -> Look:
+    return lambda run: run.asked(role, name)
+
+
+def roles(run: Ran) -> list[str]:
+    """Who was asked through the backend `recorded`."""
+    return [role for role in ("optimizer", "target", "judge") if run.asked(role, "role")]
+
+
+def started(name: str) -> Look:
+    return lambda run: run.started(name)
+
+
+def error(run: Ran) -> str:
+    return run.error
+
+
+def folder_name(run: Ran) -> str:
+    return run.folder.name
+
+
+def at_once(role: str) -> Look:
+    """Whether ever more than one call of a role was under way."""
+
+    def look(run: Ran) -> bool:
+        calls = [event for event in run.events if event["event"] == "model_called" and event["role"] == role]
+        ends = [datetime.fromisoformat(call["time"]).timestamp() for call in calls]
+        spans = sorted((end - call["seconds"], end) for end, call in zip(ends, calls, strict=True))
+        return any(later[0] < earlier[1] - 0.005 for earlier, later in itertools.pairwise(spans))
+
+    return look
+
+
+def slow_replies(run: Ran) -> bool:
+    return any(event.get("seconds", 0) > 0.01 for event in run.events if event["event"] == "model_called")
+
+
+def tries(run: Ran) -> bool:
+    return any(event.get("tries", 1) > 1 for event in run.events if event["event"] == "model_called")
+
+
+@frozen
+class Case:
+    """An option's value that is not the one that `base` and the project have, and where the change shows."""
+
+    value: str
+    look: Look
+    base: Sequence[str] = ()
+    refused: str = ""
+    """Words of the sentence, where the value decides that nothing can be done."""
+
+
+RECORDED = (
+    "model.optimizer_backend=recorded", "model.target_backend=recorded", "model.judge_backend=recorded",
+    "model.recorded_folder=REQUESTS",
+)  # fmt: skip
+JUDGED = (*RECORDED, "env.name=judged")
+SLOW = ("optimizer.use_slow_update=true", "optimizer.learning_rate=1")
+META = ("train.num_epochs=3", "optimizer.learning_rate=1")
+RATIO = ("env.split_mode=ratio", "env.data_path=all.json")
+ONE = ("train.num_epochs=1",)
+SOFT = ("evaluation.gate_metric=mixed",)
+LATENT = (*ONE, "model.simulated_latency=0.05", "gradient.minibatch_size=1")
+REWRITING = (*RECORDED, *ONE, "optimizer.skill_update_mode=full_rewrite_minibatch")
+LAB = ('hooks.path=["."]', *ONE)
+FIRST_TASKS = rows("steps/step_0001/rollout/results.jsonl", "id")
+REASONS = rows("steps/step_0001/rollout/results.jsonl", "fail_reason")
+PAIRS = "slow_update/epoch_02/comparison_pairs.json"
+
+CASES: dict[str, Case] = {
+    "train.num_epochs": Case("1", steps("step")),
+    "train.train_size": Case("5", error, refused="train.train_size is 5"),
+    "train.batch_size": Case("2", steps("rollout_n")),
+    "train.accumulation": Case("2", steps("accumulation_batches")),
+    "train.seed": Case("7", FIRST_TASKS),
+    "gradient.minibatch_size": Case("1", files("steps/step_0001/patches/*")),
+    "gradient.merge_batch_size": Case("2", asked("optimizer"), (*RECORDED, *ONE, "gradient.minibatch_size=1")),
+    "gradient.analyst_workers": Case("1", at_once("optimizer"), LATENT),
+    "gradient.failure_only": Case("true", files("steps/*/patches/*succ*")),
+    "optimizer.lr_scheduler": Case("linear", steps("planned_edit_budget")),
+    "optimizer.lr_control_mode": Case("none", steps("planned_edit_budget", "lr_control_mode")),
+    "optimizer.skill_update_mode": Case("rewrite_from_suggestions", files("steps/*/rewrite_result.json")),
+    "optimizer.learning_rate": Case("1", steps("edit_budget", "edit_apply_summary")),
+    "optimizer.min_learning_rate": Case("1", steps("planned_edit_budget"), ("optimizer.lr_scheduler=linear",)),
+    "optimizer.use_slow_update": Case("true", files("slow_update/*/slow_result.json"), SLOW[1:]),
+    "optimizer.slow_update_samples": Case("2", content(PAIRS), SLOW),
+    "optimizer.slow_update_gate_with_selection": Case(
+        "false", content("slow_update/epoch_02/slow_result.json", "action"), SLOW
+    ),
+    "optimizer.longitudinal_pair_policy": Case("changed", content(PAIRS), SLOW),
+    "optimizer.use_meta_skill": Case("true", asked("optimizer", "stage"), (*RECORDED, *META)),
+    "evaluation.use_gate": Case("false", steps("action", "reason")),
+    "evaluation.gate_metric": Case("soft", steps("bar", "candidate_gate_score")),
+    "evaluation.gate_mixed_weight": Case("0.9", steps("bar", "candidate_gate_score"), SOFT),
+    "evaluation.sel_env_num": Case("3", rows("selection_eval_baseline/results.jsonl", "id")),
+    "evaluation.test_env_num": Case("1", rows("test_eval/results.jsonl", "id"), ("evaluation.eval_test=true",)),
+    "evaluation.eval_test": Case("true", files("test_eval*/summary.json")),
+    "evaluation.deterministic_target": Case(
+        "true", lambda run: {r["sample"] for r in run.project.lines(run.folder / "outcomes.jsonl")}
+    ),
+    "env.name": Case("judged", roles, RECORDED),
+    "env.skill_init": Case("other.md", content("skills/skill_v0000.md")),
+    "env.out_root": Case("elsewhere", folder_name),
+    "env.split_mode": Case("ratio", started("splits"), RATIO[1:]),
+    "env.split_ratio": Case("1:1:1", started("splits"), RATIO),
+    "env.split_seed": Case("0", FIRST_TASKS, RATIO),
+    "env.split_dir": Case("other", started("splits")),
+    "env.data_path": Case("fewer.json", started("splits"), RATIO),
+    "env.split_output_dir": Case("made", files("_generated_splits/**/*.json"), RATIO),
+    "env.limit": Case("3", started("splits")),
+    "env.workers": Case("1", at_once("target"), LATENT),
+    "env.exec_timeout": Case("0.001", error, LATENT, refused="call_timeout"),
+    "env.attempt_timeout": Case("0.001", REASONS, LATENT),
+    "env.max_turns": Case("2", asked("target"), RECORDED),
+    "env.max_completion_tokens": Case("9", asked("target", "max_tokens"), RECORDED),
+    "env.context_limit": Case("10", asked("target"), RECORDED),
+    "model.backend": Case(
+        "simulated",
+        roles,
+        ("model.optimizer_backend=", "model.target_backend=", "model.backend=recorded", RECORDED[-1]),
+    ),
+    "model.optimizer_backend": Case("simulated", roles, RECORDED),
+    "model.target_backend": Case("simulated", roles, RECORDED),
+    "model.judge_backend": Case("simulated", roles, JUDGED),
+    "model.optimizer": Case("one", asked("optimizer", "model"), RECORDED),
+    "model.target": Case("one", asked("target", "model"), RECORDED),
+    "model.judge": Case("one", asked("judge", "model"), JUDGED),
+    "model.reasoning_effort": Case("high", asked("optimizer", "effort"), RECORDED),
+    "model.rewrite_reasoning_effort": Case("high", asked("optimizer", "effort"), REWRITING),
+    "model.rewrite_max_completion_tokens": Case("99", asked("optimizer", "max_tokens"), REWRITING),
+    "model.simulated_world": Case("fixed.yaml", steps()),
+    "model.simulated_seed": Case("99", steps()),
+    "model.simulated_latency": Case("0.03", slow_replies, ONE),
+    "model.simulated_noise": Case("0.5", steps("rollout_hard")),
+    "model.simulated_rate_limits": Case("0.3", tries, ONE),
+    "model.simulated_server_errors": Case("0.1", tries, ONE),
+    "model.simulated_refusals": Case("0.5", REASONS, ONE),
+    "model.simulated_malformed_replies": Case("0.5", steps("model_failures", "rollout_hard")),
+    "model.simulated_empty_replies": Case("0.5", steps("model_failures", "rollout_hard")),
+    "hooks.plugins": Case("[silent]", steps("action")),
+    "hooks.path": Case('["."]', error, (*ONE, "hooks.plugins=[lab_of_liveness:Noisy]")),
+    "hooks.settings": Case("{silent: {since: 2}}", steps("action"), ("hooks.plugins=[silent]",)),
+    "hooks.disable": Case("[slow_update]", files("slow_update/*/slow_result.json"), SLOW),
+    "hooks.override": Case("{select: lab_of_liveness:nothing}", steps("action"), LAB),
+    "hooks.wrap": Case("{select: lab_of_liveness:around}", steps("action"), LAB),
+    "hooks.strict": Case("true", error, (*LAB, "hooks.plugins=[lab_of_liveness:Noisy]"), refused="too loud"),
+    "execution.executor": Case("processes", error, refused="processes"),
+    "prompts.analyst_failure": Case("mine.md", asked("optimizer"), (*RECORDED, *ONE)),
+}
+"""Option -> the change, and what it changes."""
+
+NOT_ALIVE_YET: dict[str, tuple[str, str]] = {
+    "optimizer.use_skill_aware_reflection": ("true", "analysts are not asked for notes, and nothing keeps them"),
+    "optimizer.skill_aware_appendix_source": ("failure_only", "there is no appendix of notes"),
+    "optimizer.skill_aware_consolidate_threshold": ("5", "there are no notes to consolidate"),
+}
+"""Option of a mechanism that this version does not have -> a value that is refused, and what is missing."""
+
+LAB_MODULE = """\
+import attrs
+from skillopt_kernel import hookimpl
+
+def nothing(update):
+    return attrs.evolve(update, items=())
+
+def around(update):
+    chosen = yield
+    return attrs.evolve(chosen, items=())
+
+class Noisy:
+    @hookimpl
+    def skillopt_step_finished(self, event):
+        raise ValueError("too loud")
+"""
+
+
+def options() -> set[str]:
+    """Every key of the kernel, and of the gates, schedulers and update modes, searchqa and the simulated backend."""
+    found = {f"{section}.{field.name}" for section, cls in SECTIONS.items() for field in attrs.fields(cls)}
+    kinds = {"gate": "evaluation", "scheduler": "optimizer", "update": "optimizer"}
+    drivers = [(each.kind, each.name, section) for kind, section in kinds.items() for each in installed(kind)]
+    for kind, name, section in [*drivers, ("env", "searchqa", "env"), ("backend", "simulated", "model")]:
+        manifest = load_manifest(kind, name)
+        settings = settings_class(manifest)
+        fields = attrs.fields(settings) if settings is not None else ()
+        found |= {f"{manifest.section or section}.{manifest.prefix}{field.name}" for field in fields}
+    return found
+
+
+def test_every_option_is_in_the_table_once() -> None:
+    listed = {name for name in CASES if not name.startswith("prompts.")} | set(NOT_ALIVE_YET)
+    assert options() - listed == set(), "options that nobody has shown to change anything"
+    assert listed - options() == set(), "options that do not exist any more"
+    assert not set(CASES) & set(NOT_ALIVE_YET)
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    project = Project.make(tmp_path_factory.mktemp("liveness"), train=8, selection=6, test=2)
+    items = [item for split in ("train", "val", "test") for item in project.json(f"data/{split}/items.json")]
+    project.write("all.json", json.dumps(items))
+    project.write("fewer.json", json.dumps(items[:12]))
+    for split, part in (("train", items[:4]), ("val", items[4:8]), ("test", items[8:])):
+        project.write(f"other/{split}/items.json", json.dumps(part))
+    project.write("fixed.yaml", (project.folder / "world.yaml").read_text().replace("0.95", "0.3"))
+    project.write("other.md", "# Another start\n")
+    project.write("mine.md", "Look closely. Up to {{budget}} edits like {{schema}}.\n")
+    project.write("lab_of_liveness.py", LAB_MODULE)
+    changes = {
+        "_base_": "config.yaml",
+        "train": {"num_epochs": 2, "batch_size": 4},
+        "evaluation": {"eval_test": False},
+    }
+    project.write("base.yaml", json.dumps(changes))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(project.folder)
+        probe_plugins.install(project.folder / "plugins", patch)
+        yield project
+
+
+RUNS: dict[tuple[str, ...], Ran] = {}
+
+
+def ran(project: Project, overrides: Sequence[str]) -> Ran:
+    """A run of the project with these overrides, which is made once."""
+    key = tuple(overrides)
+    if key not in RUNS:
+        RUNS[key] = run(project, key, str(len(RUNS)))
+    return RUNS[key]
+
+
+def run(project: Project, overrides: Sequence[str], name: str) -> Ran:
+    parent = project.folder / "runs" / name
+    (parent / "requests").mkdir(parents=True)
+    mine = [f"env.out_root={parent / 'run'}"]
+    for text in overrides:
+        text = text.replace("REQUESTS", str(parent / "requests"))
+        mine.append(text if not text.startswith("env.out_root=") else f"env.out_root={parent / text[13:]}")
+    try:
+        summary = train("base.yaml", mine)
+    except SkillOptError as problem:
+        return Ran(parent / "run", project, str(problem))
+    return Ran(Path(summary.folder), project)
+
+
+@pytest.mark.parametrize("option", CASES)
+def test_switching_an_option_changes_what_a_run_does(project: Project, option: str) -> None:
+    case = CASES[option]
+    before = ran(project, case.base)
+    after = ran(project, (*case.base, f"{option}={case.value}"))
+    if case.refused:
+        assert (before.error, case.refused in after.error) == ("", True), after.error
+        return
+    assert (bool(before.error), after.error) == (case.look is error, "")
+    assert case.look(before) != case.look(after)
+
+
+def test_what_is_compared_is_the_same_in_a_second_run(project: Project) -> None:
+    """What the cases look at tells of the option: of the same configuration it tells the same."""
+    for base in {case.base: None for case in CASES.values()}:
+        first, second = ran(project, base), run(project, base, f"again-{len(RUNS)}-{len(base)}-{abs(hash(base))}")
+        for option, case in CASES.items():
+            if case.base == base and not (first.error or case.look is folder_name):
+                assert case.look(first) == case.look(second), option
+
+
+@pytest.mark.parametrize("option", NOT_ALIVE_YET)
+def test_an_option_without_its_mechanism_is_refused(project: Project, option: str) -> None:
+    """Where this fails since the option is taken, it is alive: it goes into `CASES`, with what it changes."""
+    value, _ = NOT_ALIVE_YET[option]
+    with pytest.raises(ConfigError, match=f"{option}.*this version does not perform it"):
+        load_config("base.yaml", [f"{option}={value}"])
