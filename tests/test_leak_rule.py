@@ -14,7 +14,7 @@ from attrs import define, field
 from skillopt_kernel import train
 from skillopt_testkit.servers import ChatServer, Reply
 
-SIZES = {"train": 16, "val": 6, "test": 4}
+SIZES = {"train": 8, "val": 6, "test": 4}
 HELD_OUT = ("val", "test")
 FIELDS = ("id", "kind", "question", "context", "reference", "reply", "verdict")
 """What bears a canary of its own in each task; the last two stand in what target and judge answer."""
@@ -150,8 +150,8 @@ def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
         probe_plugins.install(folder / "plugins", patch)
         config = {
             "_base_": "package:skillopt_kernel/default.yaml",
-            "train": {"num_epochs": 3, "batch_size": 4, "accumulation": 2},
-            "gradient": {"minibatch_size": 2, "merge_batch_size": 2},
+            "train": {"num_epochs": 3, "batch_size": 2, "accumulation": 2},
+            "gradient": {"minibatch_size": 1, "merge_batch_size": 2},
             "optimizer": {"skill_update_mode": mode, "lr_control_mode": "autonomous"},
             "evaluation": {"gate_metric": "mixed"},
             "model": {

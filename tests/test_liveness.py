@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -16,9 +17,12 @@ from attrs import frozen
 from skillopt_kernel import train
 from skillopt_kernel.config import load_config
 from skillopt_kernel.config.schema import SECTIONS
-from skillopt_kernel.errors import ConfigError, SkillOptError
-from skillopt_kernel.plugins.discovery import installed, load_manifest, settings_class
+from skillopt_kernel.errors import CallTimeout, ConfigError, SkillOptError
+from skillopt_kernel.interfaces import DriverContext
+from skillopt_kernel.models.requests import ChatRequest, Message
+from skillopt_kernel.plugins.discovery import installed, load_manifest, make_driver, settings_class
 from skillopt_testkit.project import Project
+from skillopt_testkit.servers import ChatServer, Reply
 
 COSTS = ("timing", "tokens", "wall_time_s")
 
@@ -151,7 +155,9 @@ CASES: dict[str, Case] = {
     "train.accumulation": Case("2", steps("accumulation_batches")),
     "train.seed": Case("7", FIRST_TASKS),
     "gradient.minibatch_size": Case("1", files("steps/step_0001/patches/*")),
-    "gradient.merge_batch_size": Case("2", asked("optimizer"), (*RECORDED, *ONE, "gradient.minibatch_size=1")),
+    "gradient.merge_batch_size": Case(
+        "2", asked("optimizer"), (*RECORDED, *ONE, "train.batch_size=6", "gradient.minibatch_size=1")
+    ),
     "gradient.analyst_workers": Case("1", at_once("optimizer"), LATENT),
     "gradient.failure_only": Case("true", files("steps/*/patches/*succ*")),
     "optimizer.lr_scheduler": Case("linear", steps("planned_edit_budget")),
@@ -209,7 +215,7 @@ CASES: dict[str, Case] = {
     "model.simulated_seed": Case("99", steps()),
     "model.simulated_latency": Case("0.03", slow_replies, ONE),
     "model.simulated_noise": Case("0.5", steps("rollout_hard")),
-    "model.simulated_rate_limits": Case("0.3", tries, ONE),
+    "model.simulated_rate_limits": Case("0.2", tries, ONE),
     "model.simulated_server_errors": Case("0.1", tries, ONE),
     "model.simulated_refusals": Case("0.5", REASONS, ONE),
     "model.simulated_malformed_replies": Case("0.5", steps("model_failures", "rollout_hard")),
@@ -251,12 +257,22 @@ class Noisy:
 """
 
 
+BACKENDS = [("backend", name, "model") for name in ("simulated", "openai_compatible")]
+
+OVER_HTTP: dict[str, Any] = {
+    "base_url": "ELSEWHERE", "api_key": "sk-0123456789", "model": "mine", "timeout_seconds": 0.05, "max_tokens": 7,
+    "temperature": 0.5, "token_limit_field": "max_completion_tokens", "structured_output": True, "send_seed": True,
+    "send_effort": True,
+}  # fmt: skip
+"""Key of the backend `openai_compatible` -> a value that changes what an endpoint receives, or what it may do."""
+
+
 def options() -> set[str]:
-    """Every key of the kernel, and of the gates, schedulers and update modes, searchqa and the simulated backend."""
+    """Every key of the kernel, and of the gates, schedulers, update modes, backends and searchqa."""
     found = {f"{section}.{field.name}" for section, cls in SECTIONS.items() for field in attrs.fields(cls)}
     kinds = {"gate": "evaluation", "scheduler": "optimizer", "update": "optimizer"}
     drivers = [(each.kind, each.name, section) for kind, section in kinds.items() for each in installed(kind)]
-    for kind, name, section in [*drivers, ("env", "searchqa", "env"), ("backend", "simulated", "model")]:
+    for kind, name, section in [*drivers, ("env", "searchqa", "env"), *BACKENDS]:
         manifest = load_manifest(kind, name)
         settings = settings_class(manifest)
         fields = attrs.fields(settings) if settings is not None else ()
@@ -266,6 +282,7 @@ def options() -> set[str]:
 
 def test_every_option_is_in_the_table_once() -> None:
     listed = {name for name in CASES if not name.startswith("prompts.")} | set(NOT_ALIVE_YET)
+    listed |= {f"model.openai_compatible_{name}" for name in OVER_HTTP}
     assert options() - listed == set(), "options that nobody has shown to change anything"
     assert listed - options() == set(), "options that do not exist any more"
     assert not set(CASES) & set(NOT_ALIVE_YET)
@@ -273,10 +290,10 @@ def test_every_option_is_in_the_table_once() -> None:
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
-    project = Project.make(tmp_path_factory.mktemp("liveness"), train=8, selection=6, test=2)
+    project = Project.make(tmp_path_factory.mktemp("liveness"), train=6, selection=4, test=2)
     items = [item for split in ("train", "val", "test") for item in project.json(f"data/{split}/items.json")]
     project.write("all.json", json.dumps(items))
-    project.write("fewer.json", json.dumps(items[:12]))
+    project.write("fewer.json", json.dumps(items[:10]))
     for split, part in (("train", items[:4]), ("val", items[4:8]), ("test", items[8:])):
         project.write(f"other/{split}/items.json", json.dumps(part))
     project.write("fixed.yaml", (project.folder / "world.yaml").read_text().replace("0.95", "0.3"))
@@ -285,7 +302,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
     project.write("lab_of_liveness.py", LAB_MODULE)
     changes = {
         "_base_": "config.yaml",
-        "train": {"num_epochs": 2, "batch_size": 4},
+        "train": {"num_epochs": 2, "batch_size": 3},
         "evaluation": {"eval_test": False},
     }
     project.write("base.yaml", json.dumps(changes))
@@ -347,3 +364,28 @@ def test_an_option_without_its_mechanism_is_refused(project: Project, option: st
     value, _ = NOT_ALIVE_YET[option]
     with pytest.raises(ConfigError, match=f"{option}.*this version does not perform it"):
         load_config("base.yaml", [f"{option}={value}"])
+
+
+@pytest.mark.parametrize("name", OVER_HTTP)
+def test_a_key_of_the_endpoint_changes_what_it_receives(name: str) -> None:
+    with ChatServer([Reply("ok", delay=0.2)]) as server:
+        value = f"{server.url}/elsewhere" if name == "base_url" else OVER_HTTP[name]
+        assert received(server, {}) != received(server, {name: value})
+
+
+def received(server: ChatServer, changes: dict[str, Any]) -> tuple[Any, ...]:
+    """What the server gets from one call that uses everything, and whether the caller waited for its answer."""
+    settings = settings_class(load_manifest("backend", "openai_compatible"))
+    assert settings is not None
+    context = DriverContext(logger=logging.getLogger("skillopt"), role="optimizer")
+    told = settings(**{"base_url": server.url, **changes})
+    backend = make_driver("backend", "openai_compatible", told, context)
+    request = ChatRequest((Message("user", "Hello"),), schema={"type": "object"}, max_tokens=9, effort="high", seed=1)
+    try:
+        backend.open_chat("optimizer").complete(request)
+    except CallTimeout:
+        return ("not waited for",)
+    finally:
+        backend.close()
+    last = server.requests[-1]
+    return last.path.removeprefix("/v1"), last.headers.get("authorization"), last.body

@@ -65,4 +65,5 @@ class OpenAICompatibleBackend:
             token_limit_field=told.token_limit_field,
             structured_output=told.structured_output,
             send_seed=told.send_seed,
+            send_effort=told.send_effort,
         )

@@ -42,6 +42,7 @@ class OpenAICompatibleSettings:
     token_limit_field  how the endpoint calls the limit of a reply
     structured_output  whether the endpoint takes a JSON schema in `response_format`
     send_seed          whether the endpoint takes a `seed`, so that a target that can repeats itself
+    send_effort        whether the endpoint takes `reasoning_effort`; without it `model.reasoning_effort` is not sent
     """
 
     base_url: str = field(default="https://api.openai.com/v1", validator=_web_address, metadata={"free": True})
@@ -53,3 +54,4 @@ class OpenAICompatibleSettings:
     token_limit_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
     structured_output: bool = False
     send_seed: bool = False
+    send_effort: bool = False
