@@ -140,6 +140,8 @@ SLOW = ("optimizer.use_slow_update=true", "optimizer.learning_rate=1")
 META = ("train.num_epochs=3", "optimizer.learning_rate=1")
 RATIO = ("env.split_mode=ratio", "env.data_path=all.json")
 ONE = ("train.num_epochs=1",)
+DENSE = ("evaluation.use_semantic_density=true",)
+WORDS = ("evaluation.leading_words=[answer]",)
 SOFT = ("evaluation.gate_metric=mixed",)
 LATENT = (*ONE, "model.simulated_latency=0.05", "gradient.minibatch_size=1")
 REWRITING = (*RECORDED, *ONE, "optimizer.skill_update_mode=full_rewrite_minibatch")
@@ -181,6 +183,9 @@ CASES: dict[str, Case] = {
     "evaluation.deterministic_target": Case(
         "true", lambda run: {r["sample"] for r in run.project.lines(run.folder / "outcomes.jsonl")}
     ),
+    "evaluation.use_semantic_density": Case("true", steps("bar"), WORDS),
+    "evaluation.semantic_density_weight": Case("0.5", steps("bar"), (*DENSE, *WORDS)),
+    "evaluation.leading_words": Case("[answer]", steps("bar"), DENSE),
     "env.name": Case("judged", roles, RECORDED),
     "env.skill_init": Case("other.md", content("skills/skill_v0000.md")),
     "env.out_root": Case("elsewhere", folder_name),
@@ -268,7 +273,7 @@ OVER_HTTP: dict[str, Any] = {
 
 
 def options() -> set[str]:
-    """Every key of the kernel, and of the gates, schedulers, update modes, backends and searchqa."""
+    """Every key of the kernel, and of the gates, schedulers, update modes, backends, hooks and searchqa."""
     found = {f"{section}.{field.name}" for section, cls in SECTIONS.items() for field in attrs.fields(cls)}
     kinds = {"gate": "evaluation", "scheduler": "optimizer", "update": "optimizer"}
     drivers = [(each.kind, each.name, section) for kind, section in kinds.items() for each in installed(kind)]
@@ -277,6 +282,12 @@ def options() -> set[str]:
         settings = settings_class(manifest)
         fields = attrs.fields(settings) if settings is not None else ()
         found |= {f"{manifest.section or section}.{manifest.prefix}{field.name}" for field in fields}
+    for each in installed("hook"):
+        manifest = load_manifest("hook", each.name)
+        settings = settings_class(manifest)
+        for key in manifest.keys:  # the switch in a section, beside which the plugin's settings may stand
+            fields = attrs.fields(settings) if settings is not None else ()
+            found |= {key} | {f"{key.partition('.')[0]}.{field.name}" for field in fields}
     return found
 
 
