@@ -15,15 +15,13 @@ from skillopt_kernel.config.resolved import Config
 from skillopt_kernel.errors import SkillOptError
 from skillopt_kernel.gating import compute_score
 from skillopt_kernel.history import RunSummary
-from skillopt_kernel.loop import artifacts
 from skillopt_kernel.loop.attempts import Purpose
 from skillopt_kernel.loop.final import by_kind
 from skillopt_kernel.loop.opening import open_run
 from skillopt_kernel.loop.preparing import Prepared, prepare, read_skill
-from skillopt_kernel.loop.run import RunContext
 from skillopt_kernel.loop.scoring import outcomes_of
 from skillopt_kernel.loop.trainer import run_training
-from skillopt_kernel.records import Outcome, Task
+from skillopt_kernel.records import Task
 from skillopt_kernel.splits import split_name, tasks_of
 from skillopt_kernel.store.directory import RunDirectory
 from skillopt_kernel.store.files import write_json
@@ -96,14 +94,22 @@ def evaluate(
     name, tasks = asked_tasks(prepared, split)
     directory = open_directory(prepared, out, fresh=False, prefix=f"eval-{name}-")
     with open_run(prepared, directory, stop or threading.Event()) as run:
-        purpose = Purpose("selection" if name == "selection" else name, name)
-        with run.stage("evaluate", {}, tasks=len(tasks)) as made:
+        purpose = Purpose(name, name)
+        with run.stage("evaluate", tasks=len(tasks)) as made:
             outcomes = outcomes_of(run, text, tasks, purpose)
-            made["hard"], made["soft"] = compute_score(outcomes)
-        artifacts.write_results(run, purpose.folder, outcomes)
-        evaluation = _evaluation(run, str(skill), name, outcomes)
-        write_json(run.directory.root / "eval_summary.json", attrs.asdict(evaluation))
-        run.emit("run_finished", status="finished", hard=evaluation.hard, soft=evaluation.soft)
+            made["hard"], made["soft"] = hard, soft = compute_score(outcomes)
+        evaluation = Evaluation(
+            skill=str(skill),
+            split=name,
+            folder=str(directory.root),
+            n_items=len(outcomes),
+            n_scored=sum(outcome.scored for outcome in outcomes),
+            hard=hard,
+            soft=soft,
+            by_kind=by_kind(outcomes),
+        )
+        write_json(directory.root / "eval_summary.json", attrs.asdict(evaluation))
+        run.emit("run_finished", status="finished", hard=hard, soft=soft)
     return evaluation
 
 
@@ -115,20 +121,6 @@ def asked_tasks(prepared: Prepared, split: str) -> tuple[str, tuple[Task, ...]]:
     if not tasks:
         raise SkillOptError(f"--split {split}: the split {name} has no tasks; choose another split.")
     return name, tasks
-
-
-def _evaluation(run: RunContext, skill: str, split: str, outcomes: Sequence[Outcome]) -> Evaluation:
-    hard, soft = compute_score(outcomes)
-    return Evaluation(
-        skill=skill,
-        split=split,
-        folder=str(run.directory.root),
-        n_items=len(outcomes),
-        n_scored=sum(outcome.scored for outcome in outcomes),
-        hard=hard,
-        soft=soft,
-        by_kind=by_kind(outcomes),
-    )
 
 
 def _loaded(config: Source, overrides: Sequence[str]) -> Config:
@@ -150,7 +142,7 @@ def open_directory(prepared: Prepared, out: str | Path | None, *, fresh: bool, p
     def may_change(key: str, old: Any, new: Any) -> bool:
         return key == "train.num_epochs" and not stretched and isinstance(old, int) and new >= old
 
-    chosen = out if out is not None else prepared.config.env.out_root
+    chosen = out if out is not None else prepared.settings.env.out_root
     if chosen is None:
-        chosen = Path("outputs") / RunDirectory.default_name(f"{prefix}{prepared.config.name}", fingerprint)
+        chosen = Path("outputs") / RunDirectory.default_name(f"{prefix}{prepared.settings.name}", fingerprint)
     return RunDirectory.open(Path(chosen), fingerprint, fresh=fresh, may_change=may_change)

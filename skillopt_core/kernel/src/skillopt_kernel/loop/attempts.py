@@ -15,7 +15,7 @@ import attrs
 
 from skillopt_kernel.errors import StoppedEarly
 from skillopt_kernel.interfaces import Executor
-from skillopt_kernel.records import Ask, Missing, Outcome
+from skillopt_kernel.records import Ask, Outcome
 
 Key = tuple[str, str, int]
 Settled = Callable[[Mapping[str, Outcome]], bool]
@@ -56,6 +56,7 @@ class _Job:
     groups: list[tuple[_Group, int]] = attrs.field(factory=list)
 
 
+@attrs.define(eq=False)
 class AttemptPool:
     """Starts attempts on the executor, at most `capacity` at a time.
 
@@ -65,29 +66,18 @@ class AttemptPool:
     expected  seconds that an ask is likely to take, for starting the longest first; 0 when unknown
     """
 
-    def __init__(
-        self,
-        executor: Executor,
-        *,
-        key: Callable[[Ask], Key],
-        find: Callable[[Ask], Outcome | None],
-        perform: Callable[[Ask, Purpose], Outcome],
-        expected: Callable[[Ask], float] = lambda _: 0.0,
-    ) -> None:
-        self._executor, self._key, self._find, self._perform = executor, key, find, perform
-        self._expected = expected
-        self._changed = threading.Condition()
-        self._queue: list[tuple[int, float, int, _Job]] = []
-        self._jobs: dict[Key, _Job] = {}
-        self._numbers = itertools.count()
-        self._running = 0
-        self._failure: BaseException | None = None
-        self._stopping = False
-
-    @property
-    def running(self) -> int:
-        """How many attempts are under way."""
-        return self._running
+    _executor: Executor
+    _key: Callable[[Ask], Key] = attrs.field(kw_only=True)
+    _find: Callable[[Ask], Outcome | None] = attrs.field(kw_only=True)
+    _perform: Callable[[Ask, Purpose], Outcome] = attrs.field(kw_only=True)
+    _expected: Callable[[Ask], float] = attrs.field(kw_only=True, default=lambda _: 0.0)
+    _changed: threading.Condition = attrs.field(init=False, factory=threading.Condition)
+    _queue: list[tuple[int, float, int, _Job]] = attrs.field(init=False, factory=list)
+    _jobs: dict[Key, _Job] = attrs.field(init=False, factory=dict)
+    _numbers: Iterator[int] = attrs.field(init=False, factory=itertools.count)
+    _running: int = attrs.field(init=False, default=0)
+    _failure: BaseException | None = attrs.field(init=False, default=None)
+    _stopping: bool = attrs.field(init=False, default=False)
 
     def prefetch(self, asks: Sequence[Ask], purpose: Purpose) -> None:
         """Start what is not stored yet and wait for nothing; `evaluate` joins it."""
@@ -130,7 +120,8 @@ class AttemptPool:
             for job in group.jobs:
                 with self._changed:
                     while job.outcome is None:
-                        self._raise_failure()
+                        if self._failure is not None:
+                            raise self._failure
                         if not job.queued and not job.running:
                             if self._stopping:
                                 raise StoppedEarly("the run was asked to stop; its state is saved.")
@@ -226,13 +217,3 @@ class AttemptPool:
         if not job.wanted and not job.prefetched and not job.running:
             job.queued = False
             self._jobs.pop(job.key, None)
-
-    def _raise_failure(self) -> None:
-        if self._failure is not None:
-            raise self._failure
-
-
-def cancelled_outcome(ask: Ask, skill_hash: str) -> Outcome:
-    """The outcome of an attempt that the run's stop cut short: missing, asked again on a resume."""
-    missing = Missing("cancelled", "the run stopped while it was under way")
-    return Outcome(ask.task.id, ask.task.kind, skill_hash, ask.sample, missing=missing)

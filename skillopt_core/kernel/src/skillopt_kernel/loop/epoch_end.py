@@ -8,15 +8,14 @@ from typing import Any
 import attrs
 from attrs import define
 
-from skillopt_kernel.errors import ModelError, SkillOptError
+from skillopt_kernel.errors import ModelError
 from skillopt_kernel.history import EpochRecord
-from skillopt_kernel.loop import artifacts
 from skillopt_kernel.loop.attempts import Purpose
-from skillopt_kernel.loop.checkpoint import save
 from skillopt_kernel.loop.memory import memory_text
 from skillopt_kernel.loop.plan import PlannedStep
-from skillopt_kernel.loop.run import RunContext
-from skillopt_kernel.loop.scoring import accept, ensure_scored
+from skillopt_kernel.loop.run import Place, RunContext
+from skillopt_kernel.loop.scoring import accept, ensure_scored, write_selection
+from skillopt_kernel.loop.state import save
 from skillopt_kernel.records import Applied, GateDecision
 from skillopt_kernel.skill import shown, with_region
 from skillopt_kernel.stages.asking import failure_sentence
@@ -37,23 +36,32 @@ class EpochContext:
 
 def end_epoch(run: RunContext, number: int, steps: tuple[PlannedStep, ...]) -> None:
     """Ask for guidance and advice, record the epoch, and commit it."""
-    state = run.state_of_run
-    run.place.epoch, run.place.step = number, None
+    state, optimizer = run.state_of_run, run.settings.optimizer
+    run.place = Place(number)
     numbers = tuple(step.number for step in steps)
-    epoch = EpochContext(
-        number, numbers, run.skill_after(numbers[0] - 1), state.current.skill, memory_text(state.memory), state.meta
-    )
+    first, last = run.skill_after(numbers[0] - 1), state.current.skill
+    epoch = EpochContext(number, numbers, first, last, memory_text(state.memory), state.meta)
     results: list[dict[str, Any]] = []
-    if run.settings.optimizer.use_slow_update:
-        with run.stage("slow_update", {}) as made:
+    if optimizer.use_slow_update:
+        with run.stage("slow_update") as made:
             results.append(slow_update(run, epoch))
             made["action"] = results[-1]["action"]
-    if run.settings.optimizer.use_meta_skill and number < run.plan.num_epochs:
-        with run.stage("meta_skill", {}) as made:
+    if optimizer.use_meta_skill and number < run.plan.num_epochs:
+        with run.stage("meta_skill") as made:
             results.append(meta_skill(run, epoch))
             made["action"] = results[-1]["action"]
     failures = Counter(result["error"].partition(":")[0] for result in results if "error" in result)
-    record = attrs.evolve(epoch_record(run, number, numbers), model_failures=dict(failures))
+    actions = Counter(record.action for record in state.history if record.step in numbers)
+    record = EpochRecord(
+        epoch=number,
+        steps=len(numbers),
+        accepts=sum(actions[name] for name in ("accept", "accept_new_best", "force_accept")),
+        rejects=actions["reject"],
+        skips=sum(count for name, count in actions.items() if name.startswith("skip_")),
+        best_score_at_epoch_end=state.best_score,
+        current_score_at_epoch_end=state.current_score,
+        model_failures=dict(failures),
+    )
     state.epochs.append(record)
     state.epoch_ended = number
     state.memory.clear()  # the buffer speaks of the epoch's steps only
@@ -100,7 +108,7 @@ def take_guidance(run: RunContext, epoch: EpochContext, content: str) -> GateDec
         decision = run.judge(Applied(candidate), state.current, state.best)
     else:
         decision = GateDecision("force_accept", candidate, reason="optimizer.slow_update_gate_with_selection is false")
-    artifacts.write_selection(run, candidate)
+    write_selection(run, candidate)
     if decision.accepted:
         accept(run, decision, state.step)
         write_text(folder / "skill.md", decision.skill)
@@ -122,8 +130,6 @@ def meta_skill(run: RunContext, epoch: EpochContext) -> dict[str, Any]:
     try:
         content = run.hooks.meta_skill(run, epoch)
         result: dict[str, Any] = {"action": "no_content", "meta_skill_content": content}
-    except SkillOptError:
-        raise
     except ModelError as error:
         content, result = "", {"action": "no_content", "error": failure_sentence(error)}
     if content is None:
@@ -132,17 +138,3 @@ def meta_skill(run: RunContext, epoch: EpochContext) -> dict[str, Any]:
         run.state_of_run.meta, result["action"] = content, "write_meta_skill"
     write_json(folder / "meta_skill_result.json", result)
     return result
-
-
-def epoch_record(run: RunContext, number: int, steps: tuple[int, ...]) -> EpochRecord:
-    state = run.state_of_run
-    actions = Counter(record.action for record in state.history if record.step in steps)
-    return EpochRecord(
-        epoch=number,
-        steps=len(steps),
-        accepts=sum(actions[name] for name in ("accept", "accept_new_best", "force_accept")),
-        rejects=actions["reject"],
-        skips=sum(count for name, count in actions.items() if name.startswith("skip_")),
-        best_score_at_epoch_end=state.best_score,
-        current_score_at_epoch_end=state.current_score,
-    )

@@ -12,8 +12,8 @@ from typing import Any
 import attrs
 from attrs import frozen
 
-from skillopt_kernel.interfaces import UpdateMode
-from skillopt_kernel.records import Applied, FailurePattern, GateDecision, Outcome, Proposal
+from skillopt_kernel.interfaces import Step, UpdateMode
+from skillopt_kernel.records import FailurePattern, GateDecision, Proposal
 
 TOLD_STATUSES = ("unmatched", "ambiguous", "protected", "invalid")
 """What an optimizer can do better next time; no_op and over_budget are no mistakes of an anchor."""
@@ -34,51 +34,32 @@ class MemoryEntry:
     rejected_edits: tuple[str, ...] = ()
     not_applied: tuple[dict[str, str], ...] = ()
 
-    def as_json(self) -> dict[str, Any]:
-        return attrs.asdict(self)
 
-    @classmethod
-    def from_json(cls, value: dict[str, Any]) -> MemoryEntry:
-        fields: dict[str, Any] = {key: tuple(v) if isinstance(v, list) else v for key, v in value.items()}
-        return cls(**fields)
-
-
-def remember(
-    step: int,
-    mode: UpdateMode,
-    *,
-    outcomes: Sequence[Outcome],
-    proposals: Sequence[Proposal],
-    applied: Applied | None,
-    decision: GateDecision | None,
-    action: str,
-) -> MemoryEntry:
+def remember(step: Step, mode: UpdateMode, decision: GateDecision) -> MemoryEntry:
     """The entry of a step that has just ended, whichever way."""
-    scored = [outcome for outcome in outcomes if outcome.scored]
+    scored = [outcome for outcome in step.outcomes if outcome.scored]
+    reports = step.applied.reports if step.applied is not None else ()
     entry = MemoryEntry(
-        step=step,
-        action=action,
+        step=step.number,
+        action=decision.action,
         n_total=len(scored),
-        n_fail=sum(1 for outcome in scored if outcome.hard < 1e-9),
-        failure_patterns=failure_patterns(proposals),
-    )
-    if applied is not None:
-        reports = applied.reports
-        not_applied = tuple(
+        n_fail=sum(outcome.hard < 1e-9 for outcome in scored),
+        failure_patterns=failure_patterns(step.proposals),
+        not_applied=tuple(
             {"edit": _described(mode, report.item), "status": report.status, "detail": report.detail}
             for report in reports
             if report.status in TOLD_STATUSES
-        )
-        entry = attrs.evolve(entry, not_applied=not_applied)
-        if decision is not None and action == "reject":
-            entry = attrs.evolve(
-                entry,
-                score_before=decision.current_score,
-                score_after=decision.bound if decision.score is None else decision.score,
-                score_after_at_most=decision.score is None,
-                rejected_edits=tuple(mode.describe_item(r.item) for r in reports if r.status == "applied"),
-            )
-    return entry
+        ),
+    )
+    if decision.action != "reject":
+        return entry
+    return attrs.evolve(
+        entry,
+        score_before=decision.current_score,
+        score_after=decision.bound if decision.score is None else decision.score,
+        score_after_at_most=decision.score is None,
+        rejected_edits=tuple(mode.describe_item(report.item) for report in reports if report.status == "applied"),
+    )
 
 
 def _described(mode: UpdateMode, item: Any) -> str:
@@ -89,17 +70,11 @@ def _described(mode: UpdateMode, item: Any) -> str:
 def failure_patterns(proposals: Sequence[Proposal]) -> tuple[dict[str, Any], ...]:
     """The causes that analysts named, each with the tasks of its own group; equal names are joined."""
     joined: dict[str, FailurePattern] = {}
-    for proposal in proposals:
-        for one in proposal.failures:
-            earlier = joined.get(one.pattern)
-            if earlier is not None:
-                ids = tuple(dict.fromkeys((*earlier.task_ids, *one.task_ids)))
-                one = attrs.evolve(earlier, count=earlier.count + one.count, task_ids=ids)
-            joined[one.pattern] = one
-    return tuple(
-        {"pattern": one.pattern, "description": one.description, "count": one.count, "task_ids": list(one.task_ids)}
-        for one in joined.values()
-    )
+    for one in (failure for proposal in proposals for failure in proposal.failures):
+        earlier = joined.get(one.pattern, attrs.evolve(one, count=0, task_ids=()))
+        ids = tuple(dict.fromkeys((*earlier.task_ids, *one.task_ids)))
+        joined[one.pattern] = attrs.evolve(earlier, count=earlier.count + one.count, task_ids=ids)
+    return tuple(attrs.asdict(one) | {"task_ids": list(one.task_ids)} for one in joined.values())
 
 
 def memory_text(entries: Sequence[MemoryEntry]) -> str:

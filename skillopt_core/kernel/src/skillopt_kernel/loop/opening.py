@@ -8,16 +8,17 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
+import attrs
+
 from skillopt_kernel.errors import StoppedEarly
 from skillopt_kernel.interfaces import DriverContext
 from skillopt_kernel.loop.attempts import AttemptPool
-from skillopt_kernel.loop.checkpoint import restore
 from skillopt_kernel.loop.preparing import Prepared
 from skillopt_kernel.loop.run import RunContext
-from skillopt_kernel.loop.state import LoopState
+from skillopt_kernel.loop.state import LoopState, restore
 from skillopt_kernel.loop.worker import AttemptWorker, Limits
-from skillopt_kernel.models.opening import Models
 from skillopt_kernel.plugins.discovery import make_driver
+from skillopt_kernel.splits import PARTS
 from skillopt_kernel.store.directory import RunDirectory
 from skillopt_kernel.store.event_log import EventLog
 from skillopt_kernel.store.lock import RunLock
@@ -35,14 +36,13 @@ def open_run(prepared: Prepared, directory: RunDirectory, stop: threading.Event)
     Once `stop` is set nothing more is begun and what is in flight is finished. A failure of the run cuts short
     what is in flight, too.
     """
-    config, abort = prepared.config, threading.Event()
+    settings, models, abort = prepared.settings, prepared.models, threading.Event()
     with ExitStack() as closing:
         closing.enter_context(RunLock(directory.root))
-        redactor = Redactor(config.credentials)
+        redactor = Redactor(settings.credentials)
         outcomes = closing.enter_context(OutcomeStore(directory.root, redactor))
         events = EventLog(directory.root, directory.root.name, prepared.hooks.observe, redactor)
         closing.callback(events.close)
-        models = prepared.models
         models.attach(lambda data: events.emit("model_called", **data), abort)
         closing.callback(models.close)
         state = LoopState.at_start(prepared.skill)
@@ -50,18 +50,18 @@ def open_run(prepared: Prepared, directory: RunDirectory, stop: threading.Event)
         directory.save_skill(0, prepared.skill)
         executor = make_executor(prepared)
         closing.callback(executor.close)
-        run = RunContext(prepared, directory, outcomes=outcomes, events=events, state_of_run=state, stop=stop)
-        worker = make_worker(prepared, run, models, abort)
+        parts = attrs.asdict(prepared, recurse=False)
+        run = RunContext(**parts, directory=directory, outcomes=outcomes, events=events, state_of_run=state, stop=stop)
         run.pool = AttemptPool(
             executor,
             key=lambda ask: (run.digest(ask.skill), ask.task.id, ask.sample),
             find=outcomes.find,
-            perform=worker.perform,
+            perform=make_worker(run, abort).perform,
             expected=outcomes.expected_seconds,
         )
         threading.Thread(target=stop_when_asked, args=(run,), daemon=True).start()
         try:
-            directory.begin(config.as_dict(), prepared.fingerprint())
+            directory.begin(settings.as_dict(), prepared.fingerprint())
             run.emit("run_started", **about(run))
             yield run
         except BaseException as error:
@@ -94,7 +94,7 @@ def about(run: RunContext) -> dict[str, Any]:
         "current_score": state.current_score,
         "best_score": state.best_score,
         "models": run.models.describe(),
-        "splits": {name: len(getattr(run.splits, name)) for name in ("train", "selection", "test")},
+        "splits": {name: len(getattr(run.splits, name)) for name in PARTS},
         "epochs": run.plan.num_epochs,
         "steps_per_epoch": run.plan.steps_per_epoch,
         "total_steps": run.plan.total_steps,
@@ -118,26 +118,24 @@ def about(run: RunContext) -> dict[str, Any]:
 
 def make_executor(prepared: Prepared) -> Any:
     """The executor that the configuration names; `auto` follows the environment."""
-    choice = prepared.config.drivers["executor"]
+    settings = prepared.settings
+    choice = settings.drivers["executor"]
     name = EXECUTORS[prepared.environment.isolation] if choice.name == "auto" else choice.name
-    context = DriverContext(logger=prepared.logger, seed=prepared.config.train.seed, common=prepared.config.env)
+    context = DriverContext(logger=prepared.logger, seed=settings.train.seed, common=settings.env)
     return make_driver("executor", name, choice.settings, context, where=choice.where)
 
 
-def make_worker(prepared: Prepared, run: RunContext, models: Models, abort: threading.Event) -> AttemptWorker:
-    config = prepared.config
+def make_worker(run: RunContext, abort: threading.Event) -> AttemptWorker:
+    """What the pool's jobs do; models are opened at their first call."""
+    env = run.settings.env
     return AttemptWorker(
-        prepared.environment,
-        target=lambda _: models.chat("target").complete,
+        run.environment,
+        target=lambda _: run.models.chat("target").complete,
         agent=None,
-        judge=lambda request: models.chat("judge").complete(request),
+        judge=lambda request: run.models.chat("judge").complete(request),
         journal=run.outcomes,
         digest=run.digest,
-        limits=Limits(
-            call_timeout=config.env.exec_timeout or None,
-            attempt_timeout=config.env.attempt_timeout or None,
-            seed=config.train.seed,
-        ),
+        limits=Limits(env.exec_timeout or None, env.attempt_timeout or None, seed=run.seed),
         stop=abort,
         emit=run.emit,
     )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from attrs import frozen
 
 from skillopt_kernel.records import Task
@@ -26,6 +24,10 @@ class PlannedStep:
     epoch: int
     in_epoch: int
     batches: tuple[PlannedBatch, ...]
+
+    def folder(self, at: int) -> int | None:
+        """The number that the folder of batch `at` has; `None` when the step has no other."""
+        return at if len(self.batches) > 1 else None
 
 
 @frozen
@@ -50,14 +52,6 @@ class Plan:
         """The steps of epoch `number`, from 1."""
         batches = epoch_batches(len(self.train), self.batch_size, self.accumulation, number, self.seed)
         planned = [PlannedBatch(tuple(self.train[i] for i in batch.indices), batch.seed) for batch in batches]
-        first = (number - 1) * self.steps_per_epoch
-        return tuple(
-            PlannedStep(
-                first + at + 1, number, at, tuple(planned[at * self.accumulation : (at + 1) * self.accumulation])
-            )
-            for at in range(self.steps_per_epoch)
-        )
-
-    def epochs(self) -> Iterator[tuple[int, tuple[PlannedStep, ...]]]:
-        for number in range(1, self.num_epochs + 1):
-            yield number, self.epoch(number)
+        steps = [tuple(planned[at : at + self.accumulation]) for at in range(0, len(planned), self.accumulation)]
+        before = (number - 1) * len(steps)
+        return tuple(PlannedStep(before + at + 1, number, at, step) for at, step in enumerate(steps))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import attrs
-from attrs import frozen
+from attrs import define, frozen
 
 from skillopt_kernel.config.resolved import Config
 from skillopt_kernel.errors import ConfigError
@@ -19,18 +19,18 @@ from skillopt_kernel.plugins.assembly import Assembled, assemble
 from skillopt_kernel.plugins.calls import HookCalls
 from skillopt_kernel.plugins.discovery import make_driver, owner_of
 from skillopt_kernel.prompting import Prompt, resolve_prompts
-from skillopt_kernel.records import Splits, Task
+from skillopt_kernel.records import Splits
 from skillopt_kernel.skill import skill_hash
 from skillopt_kernel.splits import check_splits, check_train_size
 from skillopt_kernel.stages import default_stages
 from skillopt_kernel.store.redaction import Redactor
 
 
-@frozen
+@define(eq=False)
 class Prepared:
     """A configuration with its drivers made and its data checked; nothing is written or spent yet."""
 
-    config: Config
+    settings: Config
     hooks: HookCalls
     environment: Environment
     splits: Splits
@@ -47,10 +47,10 @@ class Prepared:
         data = hashlib.sha256()
         for name in ("train", "selection", "test"):
             data.update("|".join([name, *(task.content_hash() for task in getattr(self.splits, name))]).encode())
-        owners = {kind: owner_of(kind, choice.name) for kind, choice in self.config.drivers.items()}
-        owners |= {role: owner_of("backend", choice.name) for role, choice in self.config.backends.items()}
+        owners = {kind: owner_of(kind, choice.name) for kind, choice in self.settings.drivers.items()}
+        owners |= {role: owner_of("backend", choice.name) for role, choice in self.settings.backends.items()}
         return {
-            **self.config.fingerprint(),
+            **self.settings.fingerprint(),
             "start_skill": skill_hash(self.skill),
             "data": data.hexdigest()[:16],
             "prompts": {name: prompt.hash for name, prompt in self.prompts.items()},
@@ -80,7 +80,7 @@ def prepare(config: Config, plugins: Sequence[tuple[str, Any]] = (), *, skill: s
     models.check_capabilities("optimizer")
     mode = _driver(config, "update", context)
     return Prepared(
-        config=config,
+        settings=config,
         hooks=assembled.calls,
         environment=environment,
         splits=splits,
@@ -113,16 +113,8 @@ class BeforeRun:
 
 def first_tasks(splits: Splits, config: Config) -> Splits:
     """The first `sel_env_num` selection and `test_env_num` test tasks; 0 means all."""
-
-    def first(tasks: tuple[Task, ...], count: int) -> tuple[Task, ...]:
-        return tasks[:count] if count else tasks
-
-    evaluation = config.evaluation
-    return Splits(
-        tuple(splits.train),
-        first(tuple(splits.selection), evaluation.sel_env_num),
-        first(tuple(splits.test), evaluation.test_env_num),
-    )
+    selection, test = config.evaluation.sel_env_num or None, config.evaluation.test_env_num or None
+    return Splits(tuple(splits.train), tuple(splits.selection)[:selection], tuple(splits.test)[:test])
 
 
 def start_skill(config: Config, environment: Environment) -> str:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
-import logging
 import random
 import threading
 import time
@@ -17,37 +15,20 @@ from typing import Any
 import attrs
 from attrs import define, field, frozen
 
-from skillopt_kernel.config.resolved import Config
-from skillopt_kernel.errors import HookError, SkillOptError, StoppedEarly
+from skillopt_kernel.errors import StoppedEarly
 from skillopt_kernel.gating import DECIMALS, compute_score
-from skillopt_kernel.interfaces import Environment, Gate, Moment, Optimizer, UpdateMode
+from skillopt_kernel.interfaces import Moment, Optimizer
 from skillopt_kernel.loop.attempts import AttemptPool, Purpose
 from skillopt_kernel.loop.memory import memory_text
 from skillopt_kernel.loop.plan import Plan
 from skillopt_kernel.loop.preparing import Prepared
 from skillopt_kernel.loop.state import LoopState
-from skillopt_kernel.loop.trial import PoolTrial
-from skillopt_kernel.models.opening import Models
 from skillopt_kernel.models.requests import ChatReply
-from skillopt_kernel.plugins.calls import HookCalls
-from skillopt_kernel.records import (
-    Applied,
-    Ask,
-    EditBudget,
-    GateDecision,
-    Outcome,
-    Scored,
-    Splits,
-    Task,
-    Update,
-)
+from skillopt_kernel.records import Applied, Ask, EditBudget, GateDecision, Outcome, Scored, Task, Update
 from skillopt_kernel.skill import skill_hash
 from skillopt_kernel.store.directory import RunDirectory
 from skillopt_kernel.store.event_log import EventLog
 from skillopt_kernel.store.outcomes import OutcomeStore
-
-PLUGIN_STATE_LIMIT = 64_000
-"""Bytes of JSON that one plugin may keep with each checkpoint."""
 
 TIMING_KEYS = {"gate": "evaluate_s"}
 """What the record of a step calls a stage's time, where not `<stage>_s`."""
@@ -55,12 +36,13 @@ TIMING_KEYS = {"gate": "evaluate_s"}
 
 @define
 class Place:
-    """Where the loop is: what events and folders are labelled with."""
+    """Where the loop is: what events and folders are labelled with, and what the stages there took in seconds."""
 
     epoch: int | None = None
     step: int | None = None
     stage: str | None = None
     purpose: Purpose = field(factory=lambda: Purpose("rollout", "rollout"))
+    timing: dict[str, float] = field(factory=dict)
 
 
 @frozen
@@ -74,25 +56,52 @@ class AppliedBy:
     meta: str
 
 
-@define(eq=False)
-class RunContext:
-    """Everything that one run works with. The loop's thread only, but for `emit`."""
+@frozen
+class RunTrial:
+    """The `Trial` of `skillopt_kernel.interfaces`, evaluated on the run's pool."""
 
-    prepared: Prepared
+    run: RunContext
+    candidate: Scored
+    current: Scored
+    best: Scored
+    tasks: tuple[Task, ...]
+    early_stop: bool
+
+    def bonus(self, skill: str) -> float:
+        return self.run.hooks.score_bonus(self.run, skill)
+
+    def evaluate(
+        self,
+        skill: str,
+        tasks: Sequence[Task],
+        sample: int = 0,
+        settled: Callable[[Mapping[str, Outcome]], bool] | None = None,
+    ) -> Iterator[Outcome]:
+        asks = [Ask(skill, task, sample) for task in tasks]
+        stops = settled if self.early_stop else None
+        return self.run.pool.evaluate(asks, self.run.place.purpose, settled=stops, in_order=True)
+
+
+@define(eq=False)
+class RunContext(Prepared):
+    """A prepared run under way: everything that it works with. The loop's thread only, but for `emit`.
+
+    tasks     every task by its id
+    digest    the skill hash of a text, remembered: every ask needs it
+    """
+
     directory: RunDirectory
-    outcomes: OutcomeStore = field(kw_only=True)
-    events: EventLog = field(kw_only=True)
-    state_of_run: LoopState = field(kw_only=True)
-    stop: threading.Event = field(kw_only=True)
+    outcomes: OutcomeStore
+    events: EventLog
+    state_of_run: LoopState
+    stop: threading.Event
     pool: AttemptPool = field(init=False)
     plan: Plan = field(init=False)
     tasks: dict[str, Task] = field(init=False)
-    """Every task by its id."""
     place: Place = field(factory=Place, init=False)
-    began: float = field(factory=time.monotonic, init=False)
     ended: threading.Event = field(factory=threading.Event, init=False)
     digest: Callable[[str], str] = field(factory=lambda: lru_cache(maxsize=64)(skill_hash), init=False)
-    """The skill hash of a text, remembered: every ask needs it."""
+    _began: float = field(factory=time.monotonic, init=False)
     _train_ids: frozenset[str] = field(init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -100,38 +109,6 @@ class RunContext:
         self.plan = Plan(splits.train, train.num_epochs, train.batch_size, train.accumulation, train.seed)
         self.tasks = {task.id: task for split in (splits.train, splits.selection, splits.test) for task in split}
         self._train_ids = frozenset(task.id for task in splits.train)
-
-    @property
-    def settings(self) -> Config:
-        return self.prepared.config
-
-    @property
-    def environment(self) -> Environment:
-        return self.prepared.environment
-
-    @property
-    def splits(self) -> Splits:
-        return self.prepared.splits
-
-    @property
-    def mode(self) -> UpdateMode:
-        return self.prepared.mode
-
-    @property
-    def gate(self) -> Gate:
-        return self.prepared.gate
-
-    @property
-    def hooks(self) -> HookCalls:
-        return self.prepared.hooks
-
-    @property
-    def models(self) -> Models:
-        return self.prepared.models
-
-    @property
-    def logger(self) -> logging.Logger:
-        return self.prepared.logger
 
     @property
     def seed(self) -> int:
@@ -153,6 +130,15 @@ class RunContext:
     @property
     def best(self) -> Scored:
         return self.state_of_run.best
+
+    @property
+    def seconds(self) -> float:
+        """Wall time, that of earlier processes of this run included."""
+        return round(self.state_of_run.seconds + time.monotonic() - self._began, 3)
+
+    def sample(self, epoch: int) -> int:
+        """The number of an epoch's rollouts: a new epoch asks anew, unless the target would answer alike."""
+        return 0 if self.settings.evaluation.deterministic_target else epoch
 
     def folder(self, moment: Any) -> Path:
         """The folder of a step or an epoch's end, made if need be."""
@@ -197,24 +183,19 @@ class RunContext:
         return self.models.optimizer(stage, key, effort=effort, max_tokens=model.rewrite_max_completion_tokens)
 
     def prompt(self, name: str, **values: str) -> str:
-        return self.prepared.prompts[name].fill(**values)
+        return self.prompts[name].fill(**values)
 
     def scheduled_budget(self, step: Any, update: Update | None) -> EditBudget:
         if not self.mode.budgeted or self.settings.optimizer.lr_control_mode == "none":
             return EditBudget(None, "the configuration asks for no limit")
-        moment = Moment(
-            step=step.number,
-            total_steps=self.plan.total_steps,
-            update=update,
-            evidence=None if update is None else self._evidence_of(step, update),
-            optimizer=None if update is None else self.optimizer("lr_autonomous"),
-        )
-        return self.prepared.scheduler.budget(moment)
-
-    def _evidence_of(self, step: Any, update: Update) -> dict[str, Any]:
-        items = tuple(self.mode.describe_item(item) for item in update.items)
-        shown = {"skill": self.current.skill, "items": items, "item_kind": self.mode.payload}
-        return {**step.numbers(), **shown, "memory": step.memory, "meta": step.meta}
+        moment = Moment(step.number, self.plan.total_steps)
+        if update is not None:
+            items = tuple(self.mode.describe_item(item) for item in update.items)
+            shown = {"skill": self.current.skill, "items": items, "item_kind": self.mode.payload}
+            evidence = {**step.numbers(), **shown, "memory": step.memory, "meta": step.meta}
+            optimizer = self.optimizer("lr_autonomous")
+            moment = attrs.evolve(moment, update=update, evidence=evidence, optimizer=optimizer)
+        return self.scheduler.budget(moment)
 
     def apply(self, skill: str, update: Update, budget: EditBudget) -> Applied:
         model, state = self.optimizer("rewrite"), self.state_of_run
@@ -224,31 +205,21 @@ class RunContext:
     def judge(self, applied: Applied, current: Scored, best: Scored) -> GateDecision:
         """Ask the gate driver. Without a gate everything is asked, and the candidate is taken whatever it says."""
         use_gate = self.settings.evaluation.use_gate
-        trial = PoolTrial(
-            candidate=Scored(applied.candidate, f"step_{self.place.step or 0:04d}"),
-            current=current,
-            best=best,
-            tasks=self.splits.selection,
-            early_stop=use_gate,
-            pool=self.pool,
-            purpose=self.place.purpose,
-            bonus_of=self.bonus,
-        )
+        candidate = Scored(applied.candidate, f"step_{self.place.step or 0:04d}")
+        trial = RunTrial(self, candidate, current, best, self.splits.selection, early_stop=use_gate)
         decision = self.gate.judge(trial)
         if use_gate:
             return decision
         reason = f"evaluation.use_gate is false: taken without regard to the gate ({decision.reason})"
         return attrs.evolve(decision, action="force_accept", skill=applied.candidate, reason=reason)
 
-    def bonus(self, skill: str) -> float:
-        return self.hooks.score_bonus(self, skill)
-
     def gate_score(self, scored: Scored) -> float | None:
         """The gate score of a skill over the selection tasks that it has a score on, bonus included."""
         hard, soft = compute_score(scored.outcomes.values())
         if hard is None or soft is None:
             return None
-        return round(self.gate.score(hard, soft, scored.skill) + self.bonus(scored.skill), DECIMALS)
+        bonus = self.hooks.score_bonus(self, scored.skill)
+        return round(self.gate.score(hard, soft, scored.skill) + bonus, DECIMALS)
 
     def skill_after(self, step: int) -> str:
         """The current skill as it was after `step`; 0 is the start skill."""
@@ -261,7 +232,7 @@ class RunContext:
         self.events.emit(name, epoch=place.epoch, step=place.step, stage=place.stage, **data)
 
     @contextmanager
-    def stage(self, name: str, timing: dict[str, float], **about: Any) -> Iterator[dict[str, Any]]:
+    def stage(self, name: str, **about: Any) -> Iterator[dict[str, Any]]:
         """Announce a stage, time it and announce its end with what the body put into the dict."""
         self.place.stage = name
         began = time.monotonic()
@@ -271,20 +242,7 @@ class RunContext:
             yield made
         finally:
             seconds = time.monotonic() - began
-            key = TIMING_KEYS.get(name, f"{name}_s")
+            key, timing = TIMING_KEYS.get(name, f"{name}_s"), self.place.timing
             timing[key] = round(timing.get(key, 0.0) + seconds, 3)
         self.emit("stage_finished", seconds=round(seconds, 3), **made)
         self.place.stage = None
-
-    def check_plugin_state(self) -> None:
-        """Raise `SkillOptError` for a plugin whose state is no JSON dict or too large to be saved."""
-        for name, state in self.state_of_run.plugins.items():
-            try:
-                size = len(json.dumps(state, allow_nan=False).encode("utf-8"))
-            except (TypeError, ValueError) as error:
-                raise HookError("run.state", name, error) from error
-            if size > PLUGIN_STATE_LIMIT:
-                raise SkillOptError(
-                    f"the plugin {name!r} keeps {size:,} bytes in run.state, more than {PLUGIN_STATE_LIMIT:,}; it "
-                    f"should keep large things in its own files (run.folder(step))."
-                )

@@ -8,19 +8,22 @@ from collections.abc import Sequence
 import attrs
 
 from skillopt_kernel.errors import StoppedEarly
-from skillopt_kernel.loop import artifacts
 from skillopt_kernel.loop.attempts import Purpose
 from skillopt_kernel.loop.run import RunContext
 from skillopt_kernel.records import Ask, GateDecision, Outcome, Scored, Task
 from skillopt_kernel.skill import shown
+from skillopt_kernel.store.fields import result_row
+from skillopt_kernel.store.files import write_json_lines
 
-BASELINE = "selection_eval_baseline"
+BASELINE = Purpose("selection", "selection_eval_baseline", rank=1)
+"""Behind the first rollout (rank 0): the gate needs it later than reflection needs the rollout."""
 
 
 def outcomes_of(run: RunContext, skill: str, tasks: Sequence[Task], purpose: Purpose) -> tuple[Outcome, ...]:
-    """One outcome for each task, sample 0, in their order."""
+    """One outcome for each task, sample 0, in their order; a row for each in the folder's `results.jsonl`."""
     outcomes = tuple(run.pool.evaluate([Ask(skill, task) for task in tasks], purpose))
     refuse_nothing_scored(outcomes, purpose.stage)
+    write_results(run, purpose.folder, outcomes)
     return outcomes
 
 
@@ -39,16 +42,22 @@ def refuse_nothing_scored(outcomes: Sequence[Outcome], what: str) -> None:
     )
 
 
+def write_results(run: RunContext, folder: str, outcomes: Sequence[Outcome]) -> None:
+    """`results.jsonl`: a row for each outcome of one evaluation, also for those answered from the store."""
+    rows = [result_row(outcome, run.tasks.get(outcome.task_id)) for outcome in outcomes]
+    write_json_lines(run.directory.root / folder / "results.jsonl", rows)
+
+
+def write_selection(run: RunContext, skill: str) -> None:
+    """The results of a candidate on the selection tasks, as far as it was asked."""
+    found = [run.outcomes.find(Ask(skill, task)) for task in run.splits.selection]
+    write_results(run, run.place.purpose.folder, [outcome for outcome in found if outcome is not None])
+
+
 def score_selection(run: RunContext, scored: Scored, purpose: Purpose) -> Scored:
     """`scored` with an outcome for each selection task."""
     outcomes = outcomes_of(run, scored.skill, run.splits.selection, purpose)
-    artifacts.write_results(run, purpose.folder, outcomes)
     return attrs.evolve(scored, outcomes={outcome.task_id: outcome for outcome in outcomes})
-
-
-def baseline_purpose() -> Purpose:
-    """Behind the first rollout (rank 0): the gate needs it later than reflection needs the rollout."""
-    return Purpose("selection", BASELINE, rank=1)
 
 
 def ensure_scored(run: RunContext) -> None:
@@ -56,17 +65,16 @@ def ensure_scored(run: RunContext) -> None:
     state = run.state_of_run
     if state.current.outcomes:
         return
-    state.start = score_selection(run, state.start, baseline_purpose())
+    state.start = score_selection(run, state.start, BASELINE)
     for name in ("best", "current"):
         scored: Scored = getattr(state, name)
-        same = next(
-            (s for s in (state.start, state.best) if shown(s.skill) == shown(scored.skill) and s.outcomes), None
-        )
-        if same is not None:
-            known = attrs.evolve(scored, outcomes=same.outcomes)
+        same = [known for known in (state.start, state.best) if shown(known.skill) == shown(scored.skill)]
+        outcomes = next((known.outcomes for known in same if known.outcomes), None)
+        if outcomes is not None:
+            scored = attrs.evolve(scored, outcomes=outcomes)
         else:
-            known = score_selection(run, scored, Purpose("selection", f"selection_eval_{name}"))
-        setattr(state, name, known)
+            scored = score_selection(run, scored, Purpose("selection", f"selection_eval_{name}"))
+        setattr(state, name, scored)
     if state.current_score is None:
         state.current_score = state.best_score = run.gate_score(state.current)
 
@@ -78,11 +86,8 @@ def accept(run: RunContext, decision: GateDecision, step: int) -> None:
     """
     state = run.state_of_run
     taken = score_selection(run, Scored(decision.skill, f"step_{step:04d}"), run.place.purpose)
-    state.current, state.current_score = taken, run.gate_score(taken)
-    if decision.action == "force_accept":
-        score, best = state.current_score, state.best_score
-        new_best = score is not None and (best is None or score > best)
-    else:
-        new_best = decision.action == "accept_new_best"
-    if new_best:
-        state.best, state.best_score, state.best_step = taken, state.current_score, step
+    score = run.gate_score(taken)
+    state.current, state.current_score = taken, score
+    better = score is not None and (state.best_score is None or score > state.best_score)
+    if decision.action == "accept_new_best" or (decision.action == "force_accept" and better):
+        state.best, state.best_score, state.best_step = taken, score, step

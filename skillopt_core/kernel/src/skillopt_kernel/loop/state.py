@@ -1,19 +1,32 @@
-"""What a run knows between two steps, and how it is written down and read back.
+"""What a run knows between two steps, how it is written down, and how it is taken up again.
 
-The commit marker is `runtime_state.json`, written last; whatever lies on disk beyond it is made again.
+`runtime_state.json` is the commit marker and is written after everything that it speaks of; what lies on disk
+beyond it is made again. `best_skill.md` is a copy for people, written after it.
 """
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import attrs
 from attrs import define, field
 
+from skillopt_kernel.errors import HookError, RunDirectoryError, SkillOptError
 from skillopt_kernel.history import EpochRecord, StepRecord
 from skillopt_kernel.loop.memory import MemoryEntry
 from skillopt_kernel.records import Scored
+from skillopt_kernel.store.directory import RunDirectory
+from skillopt_kernel.store.fields import structure
+from skillopt_kernel.store.files import write_json, write_json_lines
+from skillopt_kernel.store.state import History, RunState
+
+if TYPE_CHECKING:
+    from skillopt_kernel.loop.run import RunContext
+
+PLUGIN_STATE_LIMIT = 64_000
+"""Bytes of JSON that one plugin may keep with each checkpoint."""
 
 
 @define
@@ -50,21 +63,111 @@ class LoopState:
         start = Scored(skill, "initial_skill")
         return cls(start, start, start)
 
-    def extra(self) -> dict[str, Any]:
-        """What `runtime_state.json` holds beside the fields that people know."""
+    def standing(self) -> dict[str, Any]:
+        """How the current and the best skill stand, as records and the saved state tell it."""
         return {
-            "epoch_ended": self.epoch_ended,
-            "memory": [entry.as_json() for entry in self.memory],
-            "meta": self.meta,
-            "plugins": self.plugins,
-            "epochs": [record.as_json() for record in self.epochs],
-            "seconds": round(self.seconds, 3),
+            "current_score": self.current_score,
+            "best_score": self.best_score,
+            "best_step": self.best_step,
+            "current_origin": self.current.origin,
+            "best_origin": self.best.origin,
         }
 
-    def restore_extra(self, extra: Mapping[str, Any]) -> None:
-        self.epoch_ended = extra.get("epoch_ended", 0)
-        self.memory = [MemoryEntry.from_json(entry) for entry in extra.get("memory", ())]
-        self.meta = extra.get("meta", "")
-        self.plugins.update({name: dict(state) for name, state in extra.get("plugins", {}).items()})
-        self.epochs = [EpochRecord(**record) for record in extra.get("epochs", ())]
-        self.seconds = extra.get("seconds", 0.0)
+
+def commit(run: RunContext, record: StepRecord, entry: MemoryEntry) -> None:
+    """Write one finished step down; it counts from the moment the state is on disk."""
+    state, directory = run.state_of_run, run.directory
+    check_plugin_state(state)
+    write_json(directory.step(record.step) / "trajectory_digest.json", attrs.asdict(entry))
+    directory.save_skill(record.step, state.current.skill)
+    state.step, state.current_path = record.step, directory.relative(directory.skill(record.step))
+    if state.best_step == record.step:
+        state.best_path = state.current_path
+    state.memory.append(entry)
+    state.history.append(record)
+    write_json(directory.step(record.step) / "step_record.json", record.as_json())
+    save(run)
+
+
+def save(run: RunContext) -> None:
+    """Write history and state, then the copy of the best skill; tell observers."""
+    state, root = run.state_of_run, run.directory.root
+    run.outcomes.sync()
+    History(root).write([record.as_json() for record in state.history])
+    decisions = [{"step": one.step, "epoch": one.epoch, **one.lr_decision} for one in state.history if one.lr_decision]
+    if decisions:
+        write_json_lines(root / "lr_history.jsonl", decisions)
+    RunState(
+        last_completed_step=state.step,
+        current_skill_path=state.current_path,
+        best_skill_path=state.best_path,
+        **state.standing(),
+        extra={
+            "epoch_ended": state.epoch_ended,
+            "memory": [attrs.asdict(entry) for entry in state.memory],
+            "meta": state.meta,
+            "plugins": state.plugins,
+            "epochs": [record.as_json() for record in state.epochs],
+            "ledger": run.models.ledger.snapshot(),
+            "seconds": run.seconds,
+        },
+    ).save(root)
+    run.directory.save_best(state.best.skill)
+    run.emit("checkpoint_saved", file="runtime_state.json")
+    if run.settings.hooks.strict:
+        run.events.flush()  # raises what an observer has raised
+
+
+def restore(directory: RunDirectory, state: LoopState) -> list[dict[str, Any]]:
+    """Take up the last checkpoint of `directory` into `state`; returns the ledger's snapshot.
+
+    Without a checkpoint nothing changes. History beyond the checkpoint is dropped: that step is taken again.
+    """
+    saved = RunState.load(directory.root)
+    if saved is None:
+        return []
+    state.step, state.best_step = saved.last_completed_step, saved.best_step
+    state.current = Scored(_read(directory, saved.current_skill_path), saved.current_origin)
+    state.best = Scored(_read(directory, saved.best_skill_path), saved.best_origin)
+    state.current_path, state.best_path = saved.current_skill_path, saved.best_skill_path
+    state.current_score, state.best_score = saved.current_score, saved.best_score
+    extra, records = saved.extra, History(directory.root).truncate(saved.last_completed_step)
+    try:
+        state.epoch_ended, state.meta, state.seconds = extra["epoch_ended"], extra["meta"], extra["seconds"]
+        state.plugins.update(extra["plugins"])
+        state.memory = [structure(entry, MemoryEntry) for entry in extra["memory"]]
+        state.epochs = [structure(record, EpochRecord) for record in extra["epochs"]]
+        state.history = [structure(record, StepRecord) for record in records]
+        ledger = list(extra["ledger"])
+    except (KeyError, ValueError) as error:
+        raise RunDirectoryError(
+            f"{directory.root}: the saved state or history cannot be used: {error}. Restore the files, or start again "
+            f"beside it with --fresh."
+        ) from error
+    directory.save_best(state.best.skill)
+    return ledger
+
+
+def _read(directory: RunDirectory, path: str) -> str:
+    file = directory.root / path
+    try:
+        return file.read_text(encoding="utf-8")
+    except OSError as error:
+        raise RunDirectoryError(
+            f"{file}: the skill that the saved state names cannot be read ({error.strerror}). Restore the file, or "
+            f"start again beside it with --fresh."
+        ) from error
+
+
+def check_plugin_state(state: LoopState) -> None:
+    """Raise `SkillOptError` for a plugin whose state is no JSON dict or too large to be saved."""
+    for name, kept in state.plugins.items():
+        try:
+            size = len(json.dumps(kept, allow_nan=False).encode("utf-8"))
+        except (TypeError, ValueError) as error:
+            raise HookError("run.state", name, error) from error
+        if size > PLUGIN_STATE_LIMIT:
+            raise SkillOptError(
+                f"the plugin {name!r} keeps {size:,} bytes in run.state, more than {PLUGIN_STATE_LIMIT:,}; it "
+                f"should keep large things in its own files (run.folder(step))."
+            )

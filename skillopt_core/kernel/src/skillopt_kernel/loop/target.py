@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import attrs
+
 from skillopt_kernel.errors import Cancelled, ModelError, PermanentError
 from skillopt_kernel.models.requests import AgentJob, AgentResult, ChatReply, ChatRequest, Message, Tool
 from skillopt_kernel.records import Turn, Usage
@@ -15,6 +17,7 @@ Complete = Callable[[ChatRequest], ChatReply]
 RunAgent = Callable[[AgentJob], AgentResult]
 
 
+@attrs.define(eq=False)
 class AttemptTarget:
     """One attempt's use of the target. Not shared between attempts; one thread at a time.
 
@@ -24,24 +27,17 @@ class AttemptTarget:
     backends that can use one: samples of one task have different seeds, and a resumed run the same.
     """
 
-    def __init__(
-        self,
-        complete: Complete,
-        run_agent: RunAgent | None,
-        *,
-        stage: str,
-        deadline: float | None,
-        call_timeout: float | None,
-        effort: str | None,
-        stop: threading.Event,
-        seed: int | None = None,
-    ) -> None:
-        self._complete, self._run_agent = complete, run_agent
-        self._stage, self._deadline, self._call_timeout = stage, deadline, call_timeout
-        self._effort, self._stop, self._seed = effort, stop, seed
-        self._turns: list[Turn] = []
-        self._sent: list[Message] = []
-        self.usage = Usage()
+    _complete: Complete
+    _run_agent: RunAgent | None
+    _stage: str = attrs.field(kw_only=True)
+    _deadline: float | None = attrs.field(kw_only=True)
+    _call_timeout: float | None = attrs.field(kw_only=True)
+    _effort: str | None = attrs.field(kw_only=True)
+    _stop: threading.Event = attrs.field(kw_only=True)
+    _seed: int | None = attrs.field(kw_only=True, default=None)
+    _turns: list[Turn] = attrs.field(init=False, factory=list)
+    _sent: list[Message] = attrs.field(init=False, factory=list)
+    usage: Usage = attrs.field(init=False, factory=Usage)
 
     @property
     def remaining(self) -> float | None:
@@ -87,8 +83,7 @@ class AttemptTarget:
         )
         reply: ChatReply = self._guarded(lambda: self._complete(request))
         self.usage = self.usage + reply.usage
-        answer = Message("assistant", reply.text, reply.tool_calls)
-        self._sent.append(answer)
+        self._sent.append(Message("assistant", reply.text, reply.tool_calls))
         self._turns.append(Turn("assistant", reply.text, reply.tool_calls))
         return reply
 
@@ -129,17 +124,16 @@ class AttemptTarget:
         # A conversation is sent whole each time: only what was not sent before is a new turn.
         known = len(self._sent) if list(messages[: len(self._sent)]) == self._sent else 0
         for message in messages[known:]:
-            self._turns.append(
-                Turn(message.role, message.text, message.tool_calls, message.tool_call_id),
-            )
+            self._turns.append(Turn(message.role, message.text, message.tool_calls, message.tool_call_id))
         self._sent = list(messages)
 
 
+@attrs.frozen
 class AttemptJudge:
     """The judge as scoring may use it. Its calls have the stage `judge`."""
 
-    def __init__(self, complete: Complete, *, call_timeout: float | None) -> None:
-        self._complete, self._call_timeout = complete, call_timeout
+    _complete: Complete
+    _call_timeout: float | None
 
     def chat(self, messages: Sequence[Message], *, schema: Mapping[str, Any] | None = None) -> ChatReply:
         deadline = time.monotonic() + self._call_timeout if self._call_timeout else None

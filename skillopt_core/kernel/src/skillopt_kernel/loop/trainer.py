@@ -5,9 +5,9 @@ from __future__ import annotations
 from skillopt_kernel.history import RunSummary
 from skillopt_kernel.loop.epoch_end import end_epoch
 from skillopt_kernel.loop.final import finish
-from skillopt_kernel.loop.run import RunContext
-from skillopt_kernel.loop.scoring import baseline_purpose, ensure_scored
-from skillopt_kernel.loop.step import first_rollout_purpose, take_step
+from skillopt_kernel.loop.run import Place, RunContext
+from skillopt_kernel.loop.scoring import BASELINE, ensure_scored
+from skillopt_kernel.loop.step import rollout_purpose, take_step
 from skillopt_kernel.records import Ask
 
 
@@ -19,29 +19,26 @@ def run_training(run: RunContext) -> RunSummary:
     """
     state = run.state_of_run
     prefetch_start(run)
-    for number, steps in run.plan.epochs():
-        if number <= state.epoch_ended:
-            continue
-        run.place.epoch = number
+    for number in range(state.epoch_ended + 1, run.plan.num_epochs + 1):
+        steps = run.plan.epoch(number)
+        run.place = Place(number)
         run.emit("epoch_started", steps=len(steps))
         for step in steps:
             if step.number > state.step:
                 take_step(run, step)
         end_epoch(run, number, steps)
-    run.place.epoch = run.place.step = None
+    run.place = Place()
     ensure_scored(run)
     return finish(run)
 
 
 def prefetch_start(run: RunContext) -> None:
     """Begin the first rollout and, behind it, the baseline: neither waits for the other."""
-    state = run.state_of_run
+    state, epoch = run.state_of_run, run.state_of_run.epoch_ended + 1
     # Not beyond an epoch whose end is to be taken again: its guidance may change the skill.
-    began = (steps for number, steps in run.plan.epochs() if number == state.epoch_ended + 1)
-    planned = next((step for steps in began for step in steps if step.number > state.step), None)
-    if planned is not None:
-        sample = 0 if run.settings.evaluation.deterministic_target else planned.epoch
-        purpose = first_rollout_purpose(run, planned)
-        run.pool.prefetch([Ask(state.current.skill, task, sample) for task in planned.batches[0].tasks], purpose)
+    left = [step for step in run.plan.epoch(epoch) if step.number > state.step]
+    if left and epoch <= run.plan.num_epochs:
+        asks = [Ask(state.current.skill, task, run.sample(epoch)) for task in left[0].batches[0].tasks]
+        run.pool.prefetch(asks, rollout_purpose(run, left[0], 0))
     if not state.current.outcomes:
-        run.pool.prefetch([Ask(state.start.skill, task) for task in run.splits.selection], baseline_purpose())
+        run.pool.prefetch([Ask(state.start.skill, task) for task in run.splits.selection], BASELINE)

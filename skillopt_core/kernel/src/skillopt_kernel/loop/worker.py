@@ -55,26 +55,19 @@ class Limits:
         return zlib.crc32(f"{self.seed}|{ask.task.id}|{ask.sample}".encode()) & 0x7FFFFFFF
 
 
+@attrs.frozen(eq=False)
 class AttemptWorker:
     """Performs asks; its `perform` is called from many threads at once."""
 
-    def __init__(
-        self,
-        environment: Environment,
-        *,
-        target: Callable[[str], Complete],
-        agent: Callable[[str], RunAgent] | None,
-        judge: Complete,
-        journal: OutcomeJournal,
-        digest: Callable[[str], str],
-        limits: Limits,
-        stop: threading.Event,
-        emit: Callable[..., None],
-    ) -> None:
-        self._environment, self._journal, self._digest, self._limits = environment, journal, digest, limits
-        self._target, self._agent = target, agent
-        self._judge = AttemptJudge(judge, call_timeout=limits.call_timeout)
-        self._stop, self._emit = stop, emit
+    _environment: Environment
+    _target: Callable[[str], Complete] = attrs.field(kw_only=True)
+    _agent: Callable[[str], RunAgent] | None = attrs.field(kw_only=True)
+    _judge: Complete = attrs.field(kw_only=True)
+    _journal: OutcomeJournal = attrs.field(kw_only=True)
+    _digest: Callable[[str], str] = attrs.field(kw_only=True)
+    _limits: Limits = attrs.field(kw_only=True)
+    _stop: threading.Event = attrs.field(kw_only=True)
+    _emit: Callable[..., None] = attrs.field(kw_only=True)
 
     def perform(self, ask: Ask, purpose: Purpose) -> Outcome:
         """Attempt and score `ask`, commit the outcome and return it without its trajectory.
@@ -93,8 +86,7 @@ class AttemptWorker:
             ask.task.id, ask.task.kind, digest, ask.sample, attempt, score, missing, folder=purpose.folder
         )
         stored = self._journal.put(ask, outcome)
-        seconds = round(time.monotonic() - began, 3)
-        result: dict[str, Any] = {"seconds": seconds}
+        result: dict[str, Any] = {"seconds": round(time.monotonic() - began, 3)}
         if score is not None:
             result |= {"hard": score.hard, "soft": score.soft}
         elif missing is not None:
@@ -123,10 +115,8 @@ class AttemptWorker:
             return ended("context_exceeded")
         except SkillOptError:
             raise
-        except CallTimeout as error:
-            return None, Missing("call_timeout", str(error))
         except ModelError as error:
-            return None, Missing("endpoint", str(error))
+            return None, Missing("call_timeout" if isinstance(error, CallTimeout) else "endpoint", str(error))
         except EnvironmentFailure as error:
             return None, Missing("environment", str(error))
         except Exception as error:  # a defect of the environment is not the target's failure
@@ -154,8 +144,9 @@ class AttemptWorker:
     def _score(self, ask: Ask, attempt: Attempt) -> tuple[Score | None, Missing | None]:
         score: Score | None = None
         missing: Missing | None = None
+        judge = AttemptJudge(self._judge, self._limits.call_timeout)
         try:
-            score = self._environment.score(ask.task, attempt, self._judge)
+            score = self._environment.score(ask.task, attempt, judge)
         except SkillOptError:
             raise
         except ModelError as error:

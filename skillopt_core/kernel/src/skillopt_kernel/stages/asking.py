@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
-from skillopt_kernel.errors import ContextTooLong, ModelError, UnusableReply
+from skillopt_kernel.errors import ContextTooLong, ModelError, SkillOptError, UnusableReply
 from skillopt_kernel.interfaces import UpdateMode
 from skillopt_kernel.records import ItemReport
 
@@ -32,7 +32,12 @@ def in_parallel(workers: int, function: Callable[[Item], Made], items: Sequence[
 
 
 def failure_sentence(error: ModelError) -> str:
-    """A typed failure in a sentence that starts with its kind: a bad reply is not a failed call."""
+    """A typed failure in a sentence that starts with its kind: a bad reply is not a failed call.
+
+    One that no later call can mend (`PermanentError`) is raised again: it ends the run.
+    """
+    if isinstance(error, SkillOptError):
+        raise error
     if isinstance(error, UnusableReply):
         return f"unusable_reply: {error}"
     if isinstance(error, ContextTooLong):

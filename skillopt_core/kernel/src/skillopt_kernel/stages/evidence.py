@@ -26,16 +26,20 @@ def skill_section(skill: str, title: str = "Current skill") -> str:
     return f"## {title}\n\n{fence}markdown\n{skill.rstrip()}\n{fence}\n"
 
 
+def joined(*sections: str) -> str:
+    """A user message of its sections, without those that are empty."""
+    return "\n".join(text for text in sections if text)
+
+
 def evidence_message(run: Run, step: Step, outcomes: Sequence[Outcome], skill: str) -> str:
     """The user message of an analyst's call."""
     blocks = [trajectory_block(run, number, outcome, skill) for number, outcome in enumerate(outcomes, 1)]
-    parts = [
+    return joined(
         skill_section(skill),
         section("What was tried before", step.memory),
         section("Advice from earlier epochs", step.meta),
         section(f"Trajectories ({len(outcomes)})", "\n\n".join(blocks)),
-    ]
-    return "\n".join(part for part in parts if part)
+    )
 
 
 def trajectory_block(run: Run, number: int, outcome: Outcome, skill: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from skillopt_kernel.hookspecs import hookimpl
 from skillopt_kernel.interfaces import Epoch, Run
 from skillopt_kernel.stages.comparison import Comparison, ask_about, compare
-from skillopt_kernel.stages.evidence import section, skill_section
+from skillopt_kernel.stages.evidence import joined, section, skill_section
 
 
 @hookimpl(trylast=True)
@@ -21,11 +21,10 @@ def skillopt_meta_skill(run: Run, epoch: Epoch) -> str | None:
 
 def message(epoch: Epoch, comparison: Comparison, text: str) -> str:
     """What the optimizer is shown: both skills, the advice so far, what was tried, and what it led to."""
-    parts = (
+    return joined(
         skill_section(comparison.previous, "Previous skill"),
         skill_section(comparison.current),
         section("Advice from earlier epochs", epoch.meta or "(There is none yet.)"),
         section("What was tried before", epoch.memory),
         section("Comparison", text),
     )
-    return "\n".join(part for part in parts if part)

@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import attrs
 
-from skillopt_kernel.errors import ModelError, SkillOptError
+from skillopt_kernel.errors import ModelError
 from skillopt_kernel.hookspecs import hookimpl
 from skillopt_kernel.interfaces import Optimizer, Run, Step, UpdateMode
 from skillopt_kernel.records import EditBudget, Update
 from skillopt_kernel.stages.aggregate import Prompts
 from skillopt_kernel.stages.asking import failure_sentence
-from skillopt_kernel.stages.evidence import section, skill_section
+from skillopt_kernel.stages.evidence import joined, section, skill_section
 
 
 @hookimpl(trylast=True)
 def skillopt_select(run: Run, step: Step, update: Update, budget: EditBudget, skill: str) -> Update:
-    return rank_and_select(
-        set_useless_aside(run, update, skill),
-        budget,
-        skill,
-        mode=run.mode,
-        optimizer=run.optimizer("ranking"),
-        prompt=run.prompt,
-        meta=step.meta,
-    )
+    useful = set_useless_aside(run, update, skill)
+    optimizer = run.optimizer("ranking")
+    return rank_and_select(useful, budget, skill, mode=run.mode, optimizer=optimizer, prompt=run.prompt, meta=step.meta)
 
 
 def set_useless_aside(run: Run, update: Update, skill: str) -> Update:
@@ -59,58 +53,38 @@ def rank_and_select(
     Asks nothing when all items fit or none may be applied. A ranking that fails leaves the first items, and
     `Update.errors` says so. A ranking that names fewer than the budget admits is taken at its word.
     """
-    limit = budget.limit
-    if limit is None or not mode.budgeted or len(update.items) <= limit:
+    items, limit = update.items, budget.limit
+    if limit is None or not mode.budgeted or len(items) <= limit:
         return update
-    errors = list(update.errors)
-    kept: list[int] = []
-    ranking: Mapping[str, Any] | None = None
+    kept = list(range(limit))
     if limit > 0:
+        lines = "\n".join(f"[{index}] {mode.describe_item(item)}" for index, item in enumerate(items))
+        user = joined(
+            skill_section(skill),
+            section("Advice from earlier epochs", meta),
+            section(f"Candidate edits ({len(items)})", lines),
+        )
         try:
-            ranking = _ask(update.items, limit, skill, mode, optimizer, prompt, meta)
-            kept = _indices(ranking, len(update.items))[:limit]
-        except SkillOptError:
-            raise
+            ranking = optimizer.ask_json(
+                prompt("ranking", budget=str(limit)),
+                user,
+                check=lambda reply: (
+                    None if _indices(reply, len(items)) else '"selected_indices" names none of the items'
+                ),
+            )
+            kept = _indices(ranking, len(items))[:limit] or kept
+            update = attrs.evolve(update, ranking=ranking)
         except ModelError as error:
-            errors.append(failure_sentence(error))
-        kept = kept or list(range(limit))
+            update = attrs.evolve(update, errors=(*update.errors, failure_sentence(error)))
     return attrs.evolve(
         update,
-        items=tuple(update.items[index] for index in kept),
-        ranking=ranking,
-        errors=tuple(errors),
-        over_budget=tuple(item for index, item in enumerate(update.items) if index not in kept),
-    )
-
-
-def _ask(
-    items: Sequence[Any],
-    limit: int,
-    skill: str,
-    mode: UpdateMode,
-    optimizer: Optimizer,
-    prompt: Prompts,
-    meta: str,
-) -> Mapping[str, Any]:
-    lines = "\n".join(f"[{index}] {mode.describe_item(item)}" for index, item in enumerate(items))
-    parts = [
-        skill_section(skill),
-        section("Advice from earlier epochs", meta),
-        section(f"Candidate edits ({len(items)})", lines),
-    ]
-    user = "\n".join(part for part in parts if part)
-    return optimizer.ask_json(
-        prompt("ranking", budget=str(limit)),
-        user,
-        check=lambda reply: None if _indices(reply, len(items)) else '"selected_indices" names none of the items',
+        items=tuple(items[index] for index in kept),
+        over_budget=tuple(item for index, item in enumerate(items) if index not in kept),
     )
 
 
 def _indices(reply: Mapping[str, Any], count: int) -> list[int]:
     """The integers of `selected_indices` that name an item, each once, in the order given."""
     raw = reply.get("selected_indices")
-    chosen: list[int] = []
-    for index in raw if isinstance(raw, list) else []:
-        if isinstance(index, int) and not isinstance(index, bool) and 0 <= index < count and index not in chosen:
-            chosen.append(index)
-    return chosen
+    whole = [index for index in raw if type(index) is int] if isinstance(raw, list) else []
+    return [index for index in dict.fromkeys(whole) if 0 <= index < count]
