@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
 
 import click
 
@@ -40,24 +39,17 @@ def hooks(ctx: click.Context) -> None:
 def explain(config: str | None, config_option: str | None, overrides: tuple[str, ...]) -> None:
     """Print who is asked at each hook under CONFIG, in order; `[wrap]` stands around those that follow it."""
     from skillopt_kernel.config import load_config
+    from skillopt_kernel.loop.preparing import place_of
     from skillopt_kernel.plugins.assembly import assemble
     from skillopt_kernel.plugins.registry import HOOKS
     from skillopt_kernel.stages import default_stages
 
     loaded = load_config(chosen_config(config, config_option), overrides)
     folder = loaded.path.parent if loaded.path is not None else None
-    assembled = assemble(default_stages(), loaded.hooks, folder, where=lambda key: _place(loaded.origins, key))
+    assembled = assemble(default_stages(), loaded.hooks, folder, where=lambda key: place_of(loaded, key))
     for hook in HOOKS:
         asked = assembled.asked(hook)
         names = [f"[wrap] {each.plugin}" if each.wrapper else each.plugin for each in asked]
         echo(f"{hook}: {' -> '.join(names) or 'nobody'}")
     for plugin, owner in assembled.owners.items():
         echo(f"{plugin} comes from {owner}")
-
-
-def _place(origins: Mapping[str, str], key: str) -> str:
-    """A key with the place where it, or the mapping that holds it, was written."""
-    parts = key.split(".")
-    known = (".".join(parts[:count]) for count in range(len(parts), 0, -1))
-    origin = next((origins[each] for each in known if each in origins), "")
-    return f"{origin}: {key}" if origin else key

@@ -42,13 +42,16 @@ class _Group:
     arrived: dict[str, Outcome] = attrs.field(factory=dict)
     last_arrived: int = -1
 
+    def arrive(self, index: int, outcome: Outcome) -> None:
+        self.arrived[outcome.task_id] = outcome
+        self.last_arrived = max(self.last_arrived, index)
+
 
 @attrs.define(eq=False)
 class _Job:
     key: Key
     ask: Ask
     purpose: Purpose
-    wanted: int = 0
     prefetched: bool = False
     queued: bool = False
     running: bool = False
@@ -102,11 +105,10 @@ class AttemptPool:
         with self._changed:
             for index, ask in enumerate(asks):
                 job = self._job(ask, purpose)
-                job.wanted += 1
                 job.groups.append((group, index))
                 group.jobs.append(job)
                 if job.outcome is not None:
-                    self._arrive(group, index, job.outcome)
+                    group.arrive(index, job.outcome)
             for job in group.jobs:
                 if job.outcome is None:
                     self._enqueue(job, 0.0 if in_order else self._expected(job.ask))
@@ -188,15 +190,11 @@ class AttemptPool:
             elif outcome is not None:
                 job.outcome, job.prefetched = outcome, False
                 for group, index in job.groups:
-                    self._arrive(group, index, outcome)
+                    group.arrive(index, outcome)
                     self._check_settled(group)
                 self._forget_unwanted(job)
             self._pump()
             self._changed.notify_all()
-
-    def _arrive(self, group: _Group, index: int, outcome: Outcome) -> None:
-        group.arrived[outcome.task_id] = outcome
-        group.last_arrived = max(group.last_arrived, index)
 
     def _check_settled(self, group: _Group) -> None:
         # A decision falls at the shortest prefix that settles it, so tasks before the last arrival are still
@@ -204,16 +202,15 @@ class AttemptPool:
         if group.settled is None or not group.arrived or not group.settled(group.arrived):
             return
         for job in group.jobs[group.last_arrived + 1 :]:
-            if job.queued and job.wanted <= 1 and not job.prefetched:
+            if job.queued and len(job.groups) <= 1 and not job.prefetched:
                 job.queued = False
 
     def _release(self, job: _Job, group: _Group) -> None:
-        job.wanted = max(0, job.wanted - 1)
         job.groups = [entry for entry in job.groups if entry[0] is not group]
         self._forget_unwanted(job)
 
     def _forget_unwanted(self, job: _Job) -> None:
         # The store answers from now on; a missing outcome is asked anew when somebody asks again.
-        if not job.wanted and not job.prefetched and not job.running:
+        if not job.groups and not job.prefetched and not job.running:
             job.queued = False
             self._jobs.pop(job.key, None)

@@ -41,16 +41,17 @@ def end_epoch(run: RunContext, number: int, steps: tuple[PlannedStep, ...]) -> N
     numbers = tuple(step.number for step in steps)
     first, last = run.skill_after(numbers[0] - 1), state.current.skill
     epoch = EpochContext(number, numbers, first, last, memory_text(state.memory), state.meta)
-    results: list[dict[str, Any]] = []
-    if optimizer.use_slow_update:
-        with run.stage("slow_update") as made:
-            results.append(slow_update(run, epoch))
-            made["action"] = results[-1]["action"]
-    if optimizer.use_meta_skill and number < run.plan.num_epochs:
-        with run.stage("meta_skill") as made:
-            results.append(meta_skill(run, epoch))
-            made["action"] = results[-1]["action"]
-    failures = Counter(result["error"].partition(":")[0] for result in results if "error" in result)
+    stages = [("slow_update", slow_update)] if optimizer.use_slow_update else []
+    stages += (
+        [("meta_skill", meta_skill)] if optimizer.use_meta_skill and number < run.settings.train.num_epochs else []
+    )
+    failures: Counter[str] = Counter()
+    for name, perform in stages:
+        with run.stage(name) as made:
+            result = perform(run, epoch)
+            made["action"] = result["action"]
+        if "error" in result:
+            failures[result["error"].partition(":")[0]] += 1
     actions = Counter(record.action for record in state.history if record.step in numbers)
     record = EpochRecord(
         epoch=number,

@@ -95,7 +95,7 @@ def about(run: RunContext) -> dict[str, Any]:
         "best_score": state.best_score,
         "models": run.models.describe(),
         "splits": {name: len(getattr(run.splits, name)) for name in PARTS},
-        "epochs": run.plan.num_epochs,
+        "epochs": run.settings.train.num_epochs,
         "steps_per_epoch": run.plan.steps_per_epoch,
         "total_steps": run.plan.total_steps,
         "batch_size": config.train.batch_size,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from attrs import frozen
 
+from skillopt_kernel.config.schema import TrainSettings
 from skillopt_kernel.records import Task
 from skillopt_kernel.splits import epoch_batches, steps_per_epoch
 
@@ -32,26 +33,24 @@ class PlannedStep:
 
 @frozen
 class Plan:
-    """All steps of a run. `num_epochs`, `batch_size`, `accumulation` and `seed` as in the section `train`."""
+    """All steps of a run: the training tasks as the section `train` of the configuration cuts them."""
 
-    train: tuple[Task, ...]
-    num_epochs: int
-    batch_size: int
-    accumulation: int
-    seed: int
+    tasks: tuple[Task, ...]
+    settings: TrainSettings
 
     @property
     def steps_per_epoch(self) -> int:
-        return steps_per_epoch(len(self.train), self.batch_size, self.accumulation)
+        return steps_per_epoch(len(self.tasks), self.settings.batch_size, self.settings.accumulation)
 
     @property
     def total_steps(self) -> int:
-        return self.num_epochs * self.steps_per_epoch
+        return self.settings.num_epochs * self.steps_per_epoch
 
     def epoch(self, number: int) -> tuple[PlannedStep, ...]:
         """The steps of epoch `number`, from 1."""
-        batches = epoch_batches(len(self.train), self.batch_size, self.accumulation, number, self.seed)
-        planned = [PlannedBatch(tuple(self.train[i] for i in batch.indices), batch.seed) for batch in batches]
-        steps = [tuple(planned[at : at + self.accumulation]) for at in range(0, len(planned), self.accumulation)]
+        size, together = self.settings.batch_size, self.settings.accumulation
+        batches = epoch_batches(len(self.tasks), size, together, number, self.settings.seed)
+        planned = [PlannedBatch(tuple(self.tasks[at] for at in batch.indices), batch.seed) for batch in batches]
+        steps = [tuple(planned[at : at + together]) for at in range(0, len(planned), together)]
         before = (number - 1) * len(steps)
         return tuple(PlannedStep(before + at + 1, number, at, step) for at, step in enumerate(steps))

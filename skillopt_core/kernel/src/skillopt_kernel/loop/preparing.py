@@ -65,8 +65,9 @@ def prepare(config: Config, plugins: Sequence[tuple[str, Any]] = (), *, skill: s
     in place of the configured one.
     """
     logger = logging.getLogger("skillopt")
+    folder = config.path.parent if config.path is not None else Path.cwd()
     assembled = assemble(
-        default_stages(), config.hooks, _folder_of(config), drivers=plugins, where=lambda key: place_of(config, key)
+        default_stages(), config.hooks, folder, drivers=plugins, where=lambda key: place_of(config, key)
     )
     config = configured(config, assembled, logger)
     context = DriverContext(logger=logger, seed=config.train.seed)
@@ -147,10 +148,6 @@ def place_of(config: Config, key: str) -> str:
     while above and above not in config.origins:
         above = above.rpartition(".")[0]
     return f"{config.origins[above]}: {key}" if above else key
-
-
-def _folder_of(config: Config) -> Path:
-    return config.path.parent if config.path is not None else Path.cwd()
 
 
 def open_models(config: Config, logger: logging.Logger) -> Models:

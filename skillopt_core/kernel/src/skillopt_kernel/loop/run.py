@@ -105,9 +105,9 @@ class RunContext(Prepared):
     _train_ids: frozenset[str] = field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        splits, train = self.splits, self.settings.train
-        self.plan = Plan(splits.train, train.num_epochs, train.batch_size, train.accumulation, train.seed)
-        self.tasks = {task.id: task for split in (splits.train, splits.selection, splits.test) for task in split}
+        splits = self.splits
+        self.plan = Plan(splits.train, self.settings.train)
+        self.tasks = {task.id: task for task in (*splits.train, *splits.selection, *splits.test)}
         self._train_ids = frozenset(task.id for task in splits.train)
 
     @property

@@ -20,7 +20,7 @@ plugin = Manifest(
 
 
 class ThreadExecutor:
-    """Runs jobs on `capacity` threads, each started when it is first needed.
+    """Runs jobs on `capacity` threads, one started with each of the first jobs.
 
     The threads are daemons: an environment that hangs for good does not keep the process alive after the run.
     """
@@ -29,7 +29,6 @@ class ThreadExecutor:
         self._capacity = capacity
         self._jobs: queue.SimpleQueue[tuple[Callable[[], Any], Callable[[Any], None]] | None] = queue.SimpleQueue()
         self._threads: list[threading.Thread] = []
-        self._idle = 0
         self._lock = threading.Lock()
 
     @property
@@ -39,25 +38,16 @@ class ThreadExecutor:
     def submit(self, job: Callable[[], Any], done: Callable[[Any], None]) -> None:
         """Run `job` on some thread and give what it returns to `done` there. `job` must not raise."""
         with self._lock:
-            if self._idle > 0:
-                self._idle -= 1
-            elif len(self._threads) < self._capacity:
-                thread = threading.Thread(
-                    target=self._work, name=f"skillopt-worker-{len(self._threads) + 1}", daemon=True
-                )
-                self._threads.append(thread)
-                thread.start()
+            if len(self._threads) < self._capacity:
+                name = f"skillopt-worker-{len(self._threads) + 1}"
+                self._threads.append(threading.Thread(target=self._work, name=name, daemon=True))
+                self._threads[-1].start()
         self._jobs.put((job, done))
 
     def _work(self) -> None:
-        while True:
-            item = self._jobs.get()
-            if item is None:
-                return
+        while (item := self._jobs.get()) is not None:
             job, done = item
             done(job())
-            with self._lock:
-                self._idle += 1
 
     def close(self) -> None:
         """Let every thread end after the job it is at."""

@@ -19,7 +19,7 @@ def run_training(run: RunContext) -> RunSummary:
     """
     state = run.state_of_run
     prefetch_start(run)
-    for number in range(state.epoch_ended + 1, run.plan.num_epochs + 1):
+    for number in range(state.epoch_ended + 1, run.settings.train.num_epochs + 1):
         steps = run.plan.epoch(number)
         run.place = Place(number)
         run.emit("epoch_started", steps=len(steps))
@@ -37,7 +37,7 @@ def prefetch_start(run: RunContext) -> None:
     state, epoch = run.state_of_run, run.state_of_run.epoch_ended + 1
     # Not beyond an epoch whose end is to be taken again: its guidance may change the skill.
     left = [step for step in run.plan.epoch(epoch) if step.number > state.step]
-    if left and epoch <= run.plan.num_epochs:
+    if left and epoch <= run.settings.train.num_epochs:
         asks = [Ask(state.current.skill, task, run.sample(epoch)) for task in left[0].batches[0].tasks]
         run.pool.prefetch(asks, rollout_purpose(run, left[0], 0))
     if not state.current.outcomes:

@@ -6,7 +6,7 @@ import threading
 import time
 import zlib
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 import attrs
 
@@ -24,6 +24,7 @@ from skillopt_kernel.loop.attempts import Purpose
 from skillopt_kernel.loop.target import AttemptJudge, AttemptTarget, Complete, RunAgent
 from skillopt_kernel.records import Ask, Attempt, Missing, Outcome, Score
 from skillopt_kernel.skill import shown
+from skillopt_kernel.store.outcomes import OutcomeStore
 
 ENDING_SENTENCES = {
     "attempt_timeout": "The attempt ran out of time.",
@@ -32,13 +33,6 @@ ENDING_SENTENCES = {
     "empty_answer": "The target gave an empty answer.",
     "context_exceeded": "The conversation outgrew the target's context.",
 }
-
-
-class OutcomeJournal(Protocol):
-    """The part of the outcome store that a worker needs."""
-
-    def put(self, ask: Ask, outcome: Outcome) -> Outcome: ...
-    def unscored_attempt(self, ask: Ask) -> Attempt | None: ...
 
 
 @attrs.frozen
@@ -63,7 +57,7 @@ class AttemptWorker:
     _target: Callable[[str], Complete] = attrs.field(kw_only=True)
     _agent: Callable[[str], RunAgent] | None = attrs.field(kw_only=True)
     _judge: Complete = attrs.field(kw_only=True)
-    _journal: OutcomeJournal = attrs.field(kw_only=True)
+    _journal: OutcomeStore = attrs.field(kw_only=True)
     _digest: Callable[[str], str] = attrs.field(kw_only=True)
     _limits: Limits = attrs.field(kw_only=True)
     _stop: threading.Event = attrs.field(kw_only=True)

@@ -22,13 +22,7 @@ def in_parallel(workers: int, function: Callable[[Item], Made], items: Sequence[
     if len(items) <= 1:
         return [function(item) for item in items]
     with ThreadPoolExecutor(max_workers=min(workers, len(items)), thread_name_prefix="skillopt-optimizer") as pool:
-        futures = [pool.submit(function, item) for item in items]
-        try:
-            return [future.result() for future in futures]
-        except BaseException:
-            for future in futures:
-                future.cancel()
-            raise
+        return list(pool.map(function, items))  # an exception cancels what has not begun
 
 
 def failure_sentence(error: ModelError) -> str:
