@@ -94,9 +94,8 @@ def evaluate(
     name, tasks = asked_tasks(prepared, split)
     directory = open_directory(prepared, out, fresh=False, prefix=f"eval-{name}-")
     with open_run(prepared, directory, stop or threading.Event()) as run:
-        purpose = Purpose(name, name)
         with run.stage("evaluate", tasks=len(tasks)) as made:
-            outcomes = outcomes_of(run, text, tasks, purpose)
+            outcomes = outcomes_of(run, text, tasks, Purpose(name, name))
             made["hard"], made["soft"] = hard, soft = compute_score(outcomes)
         evaluation = Evaluation(
             skill=str(skill),

@@ -142,15 +142,14 @@ def _attempt_both(run: Run, epoch: Epoch, tasks: Sequence[Task]) -> list[Pair]:
     return [Pair(task, prev, curr) for task, prev, curr in both if prev.scored and curr.scored]
 
 
-def ask_about(
-    run: Run, stage: str, comparison: Comparison, message: Callable[[str], str], key: str
-) -> Mapping[str, Any]:
-    """The optimizer's reply, with a text under `key`, to `message` around the comparison.
+def ask_about(run: Run, stage: str, comparison: Comparison, message: Callable[[str], str]) -> Mapping[str, Any]:
+    """The optimizer's reply, with a text under `<stage>_content`, to `message` around the comparison.
 
     Pairs that do not fit the model's context are halved, the less important half left out, and it is asked again.
     Raises `ModelError` when there is no usable reply.
     """
     optimizer, system, pairs = run.optimizer(stage), run.prompt(stage), comparison.pairs
+    key = f"{stage}_content"
     while True:
         try:
             return optimizer.ask_json(

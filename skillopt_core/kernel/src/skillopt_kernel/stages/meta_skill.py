@@ -13,9 +13,7 @@ def skillopt_meta_skill(run: Run, epoch: Epoch) -> str | None:
     comparison = compare(run, epoch)  # the pairs of the slow update, if there was one: they are in the store
     if not comparison.pairs:
         return None
-    reply = ask_about(
-        run, "meta_skill", comparison, lambda text: message(epoch, comparison, text), key="meta_skill_content"
-    )
+    reply = ask_about(run, "meta_skill", comparison, lambda text: message(epoch, comparison, text))
     return str(reply["meta_skill_content"]).strip()
 
 

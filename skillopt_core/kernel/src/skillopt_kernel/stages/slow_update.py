@@ -20,9 +20,7 @@ def skillopt_slow_update(run: Run, epoch: Epoch) -> SlowUpdate:
     if not pairs:
         return SlowUpdate(None, record=record)
     try:
-        reply = ask_about(
-            run, "slow_update", comparison, lambda text: message(comparison, text), key="slow_update_content"
-        )
+        reply = ask_about(run, "slow_update", comparison, lambda text: message(comparison, text))
     except ModelError as error:
         return SlowUpdate(None, pairs, record | {"error": failure_sentence(error)})
     record["reasoning"] = str(reply.get("reasoning") or "")
