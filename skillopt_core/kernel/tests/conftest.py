@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
+from skillopt_kernel_config_probes import Folder, install_probes
 
 Install = Callable[..., Path]
 
@@ -66,3 +67,18 @@ def manifest_text(kind: str, name: str, **facts: object) -> str:
 @pytest.fixture
 def manifest_of() -> Callable[..., str]:
     return manifest_text
+
+
+@pytest.fixture
+def folder(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    install: Install,
+    manifest_of: Callable[..., str],
+) -> Folder:
+    """A working directory beside an installed distribution of probe drivers, for the tests of the configuration."""
+    install_probes(install, manifest_of)
+    work = tmp_path / "work"
+    work.mkdir()
+    monkeypatch.chdir(work)
+    return Folder(work)

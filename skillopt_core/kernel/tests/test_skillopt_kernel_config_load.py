@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,21 +9,7 @@ import yaml
 from skillopt_kernel.config import load_config
 from skillopt_kernel.config.schema import SECTIONS
 from skillopt_kernel.errors import ConfigError
-from skillopt_kernel_config_probes import DRIVERS, Folder, install_probes
-
-
-@pytest.fixture
-def folder(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    install: Callable[..., Path],
-    manifest_of: Callable[..., str],
-) -> Folder:
-    install_probes(install, manifest_of)
-    work = tmp_path / "work"
-    work.mkdir()
-    monkeypatch.chdir(work)
-    return Folder(work)
+from skillopt_kernel_config_probes import DRIVERS, Folder
 
 
 def test_default_yaml_says_what_the_schema_says() -> None:

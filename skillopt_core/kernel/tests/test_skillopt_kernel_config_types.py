@@ -9,21 +9,7 @@ import pytest
 from skillopt_kernel.config import load_config
 from skillopt_kernel.errors import ConfigError
 from skillopt_kernel.plugins.discovery import installed
-from skillopt_kernel_config_probes import Folder, install_probes
-
-
-@pytest.fixture
-def folder(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    install: Callable[..., Path],
-    manifest_of: Callable[..., str],
-) -> Folder:
-    install_probes(install, manifest_of)
-    work = tmp_path / "work"
-    work.mkdir()
-    monkeypatch.chdir(work)
-    return Folder(work)
+from skillopt_kernel_config_probes import Folder
 
 
 @pytest.mark.parametrize(

@@ -183,7 +183,7 @@ def test_when_scoring_failed_only_scoring_is_asked_again() -> None:
 def test_a_conversation_that_grows_is_recorded_once() -> None:
     target = AttemptTarget(
         lambda request: ChatReply(f"reply {len(request.messages)}"), None, stage="rollout", deadline=None,
-        call_timeout=None, effort=None, stop=threading.Event(),
+        call_timeout=None, stop=threading.Event(),
     )  # fmt: skip
     messages = [Message("system", "S"), Message("user", "U1")]
     first = target.chat(messages)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from attrs import define, evolve, field
-from skillopt_kernel.config.schema import EvaluationSettings, OptimizerSettings
+from skillopt_kernel.config.schema import OptimizerSettings
 from skillopt_kernel.errors import ContextTooLong, ModelError, PassingError, PermanentError
 from skillopt_kernel.models.asking import ModelOptimizer
 from skillopt_kernel.models.requests import ChatReply, ChatRequest
@@ -41,10 +41,10 @@ class Lab:
 
     @property
     def settings(self) -> Any:
-        return SimpleNamespace(
-            optimizer=OptimizerSettings(**self.optimizer_settings),
-            evaluation=EvaluationSettings(deterministic_target=self.deterministic),
-        )
+        return SimpleNamespace(optimizer=OptimizerSettings(**self.optimizer_settings))
+
+    def sample(self, epoch: int) -> int:
+        return 0 if self.deterministic else epoch
 
     def evaluate(self, asks: Sequence[Ask]) -> Iterator[Outcome]:
         self.evaluated.append(list(asks))

@@ -36,7 +36,7 @@ class ScriptedModel:
 
     def target(self) -> AttemptTarget:
         return AttemptTarget(
-            self.complete, None, stage="rollout", deadline=None, call_timeout=None, effort=None, stop=threading.Event()
+            self.complete, None, stage="rollout", deadline=None, call_timeout=None, stop=threading.Event()
         )
 
 

@@ -50,7 +50,6 @@ def test_scoring_equals_the_official_value(case, environment):
         stage="rollout",
         deadline=None,
         call_timeout=None,
-        effort=None,
         stop=threading.Event(),
     )
     task = Task("t", inputs={"question": "Q?"}, reference=gold)

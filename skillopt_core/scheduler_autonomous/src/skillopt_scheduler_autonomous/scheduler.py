@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from skillopt_kernel.errors import ModelError, SkillOptError
+from skillopt_kernel.errors import ModelError
 from skillopt_kernel.interfaces import DriverContext, Moment, Optimizer
 from skillopt_kernel.records import EditBudget
 from skillopt_kernel.stages.asking import failure_sentence
@@ -33,8 +33,6 @@ class AutonomousScheduler:
             return EditBudget(0, "autonomous: there is nothing to decide on")
         try:
             reply = _ask(moment.optimizer, moment.evidence or {}, moment.step)
-        except SkillOptError:
-            raise
         except ModelError as error:
             record = _record({}, 0, available) | {"fallback": True, "error": failure_sentence(error)}
             return EditBudget(0, f"autonomous: no decision ({record['error']})", record)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from skillopt_kernel.errors import ModelError, SkillOptError
+from skillopt_kernel.errors import ModelError
 from skillopt_kernel.interfaces import DriverContext, UpdateOptimizer
 from skillopt_kernel.records import Applied, EditBudget, ItemReport, Update
 from skillopt_kernel.skill import restore_protected
@@ -66,8 +66,6 @@ class SuggestionMode:
             reply = optimizer.ask_json(
                 optimizer.prompt("rewrite"), message(skill, chosen, optimizer), check=lambda raw: _problem(skill, raw)
             )
-        except SkillOptError:
-            raise
         except ModelError as error:
             return Applied(skill, (), error=failure_sentence(error))
         changes = reply.get("change_summary")

@@ -66,7 +66,7 @@ def train(
     """
     prepared = prepare(_loaded(config, overrides), plugins)
     directory = open_directory(prepared, out, fresh=fresh)
-    if directory.finished and not directory.differences(prepared.fingerprint()):
+    if directory.finished and not directory.differences(prepared.fingerprint):
         return RunSummary.from_json(directory.summary(), folder=str(directory.root))
     with open_run(prepared, directory, stop or threading.Event()) as run:
         if hasattr(prepared.environment, "save_splits"):
@@ -135,7 +135,7 @@ def open_directory(prepared: Prepared, out: str | Path | None, *, fresh: bool, p
 
     More epochs than before are another configuration only where the schedule is stretched over all of them.
     """
-    fingerprint = prepared.fingerprint()
+    fingerprint = prepared.fingerprint
     stretched = getattr(prepared.scheduler, "depends_on_total_steps", True)
 
     def may_change(key: str, old: Any, new: Any) -> bool:

@@ -61,7 +61,7 @@ def open_run(prepared: Prepared, directory: RunDirectory, stop: threading.Event)
         )
         threading.Thread(target=stop_when_asked, args=(run,), daemon=True).start()
         try:
-            directory.begin(settings.as_dict(), prepared.fingerprint())
+            directory.begin(settings.as_dict(), prepared.fingerprint)
             run.emit("run_started", **about(run))
             yield run
         except BaseException as error:

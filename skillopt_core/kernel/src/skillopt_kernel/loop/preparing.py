@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,7 @@ class Prepared:
     models: Models
     logger: logging.Logger
 
+    @cached_property
     def fingerprint(self) -> dict[str, Any]:
         """What can change a result: configuration, start skill, data, prompts, and the drivers' versions."""
         data = hashlib.sha256()

@@ -32,7 +32,6 @@ class AttemptTarget:
     _stage: str = attrs.field(kw_only=True)
     _deadline: float | None = attrs.field(kw_only=True)
     _call_timeout: float | None = attrs.field(kw_only=True)
-    _effort: str | None = attrs.field(kw_only=True)
     _stop: threading.Event = attrs.field(kw_only=True)
     _seed: int | None = attrs.field(kw_only=True, default=None)
     _turns: list[Turn] = attrs.field(init=False, factory=list)
@@ -76,7 +75,6 @@ class AttemptTarget:
             tools=tuple(tools),
             tool_choice=tool_choice,
             max_tokens=max_tokens,
-            effort=self._effort,
             seed=self._seed,
             stage=self._stage,
             deadline=self._call_deadline(),

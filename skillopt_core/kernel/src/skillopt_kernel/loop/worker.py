@@ -37,11 +37,10 @@ ENDING_SENTENCES = {
 
 @attrs.frozen
 class Limits:
-    """Time limits of attempts in seconds (`None`: none) and how the target is asked."""
+    """Time limits of attempts in seconds (`None`: none), and the run's seed."""
 
     call_timeout: float | None
     attempt_timeout: float | None
-    effort: str | None = None
     seed: int = 0
 
     def seed_of(self, ask: Ask) -> int:
@@ -130,9 +129,8 @@ class AttemptWorker:
             stage=purpose.stage,
             deadline=time.monotonic() + limits.attempt_timeout if limits.attempt_timeout else None,
             call_timeout=limits.call_timeout,
-            effort=limits.effort,
             stop=self._stop,
-            seed=self._limits.seed_of(ask),
+            seed=limits.seed_of(ask),
         )
 
     def _score(self, ask: Ask, attempt: Attempt) -> tuple[Score | None, Missing | None]:

@@ -135,7 +135,7 @@ def _reason_to_skip(epoch: Epoch, size: int) -> str:
 
 def _attempt_both(run: Run, epoch: Epoch, tasks: Sequence[Task]) -> list[Pair]:
     """The tasks that have a score on both sides. Both sides are under way at once: one wait, not two."""
-    sample = 0 if run.settings.evaluation.deterministic_target else epoch.number
+    sample = run.sample(epoch.number)
     asks = [Ask(skill, task, sample) for skill in (epoch.first_skill, epoch.last_skill) for task in tasks]
     outcomes = list(run.evaluate(asks))
     both = zip(tasks, outcomes[: len(tasks)], outcomes[len(tasks) :], strict=True)
