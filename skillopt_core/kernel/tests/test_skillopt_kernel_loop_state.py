@@ -38,9 +38,9 @@ ENTRY = MemoryEntry(
 EPOCH = EpochRecord(epoch=1, steps=1, rejects=1, model_failures={"call_failed": 1})
 
 
-def checkpoint(root: Path, **extra: Any) -> RunDirectory:
+def checkpoint(root: Path, skill: str = "# Skill\n", **extra: Any) -> RunDirectory:
     directory = RunDirectory(root)
-    directory.save_skill(0, "# Skill\n")
+    directory.save_skill(0, skill)
     write_json(root / "history.json", [RECORD.as_json()])
     kept = {
         "epoch_ended": 1,
@@ -74,6 +74,22 @@ def test_a_checkpoint_comes_back_as_it_was_written(tmp_path: Path) -> None:
     assert state.current.skill == state.best.skill == "# Skill\n"
     assert state.plugins["mine"] == {"seen": 3}
     assert (tmp_path / "best_skill.md").read_text("utf-8") == "# Skill\n"
+
+
+@pytest.mark.parametrize("skill", ["# T\r\n- a\r\n", "# T\n- a\r\n- b\n", "no line end"])
+def test_a_resumed_run_goes_on_with_the_very_text_whatever_its_newlines(tmp_path: Path, skill: str) -> None:
+    state = LoopState.at_start("another text")
+    restore(checkpoint(tmp_path, skill), state)
+    assert (state.current.skill, state.best.skill) == (skill, skill)
+
+
+@pytest.mark.parametrize("damage", [None, b"\xff\xfe"])
+def test_a_skill_that_cannot_be_read_is_told_with_the_cure(tmp_path: Path, damage: bytes | None) -> None:
+    directory = checkpoint(tmp_path)
+    path = tmp_path / "skills" / "skill_v0000.md"
+    path.unlink() if damage is None else path.write_bytes(damage)
+    with pytest.raises(RunDirectoryError, match=r"skill_v0000\.md.*--fresh"):
+        restore(directory, LoopState.at_start("another text"))
 
 
 @pytest.mark.parametrize(

@@ -109,15 +109,16 @@ def take_guidance(run: RunContext, epoch: EpochContext, content: str) -> GateDec
         decision = run.judge(Applied(candidate), state.current, state.best)
     else:
         decision = GateDecision("force_accept", candidate, reason="optimizer.slow_update_gate_with_selection is false")
-    write_selection(run, candidate)
-    if decision.accepted:
-        accept(run, decision, state.step)
-        write_text(folder / "skill.md", decision.skill)
-        state.current_path = run.directory.relative(folder / "skill.md")
-        state.current = attrs.evolve(state.current, origin=f"slow_update_epoch_{epoch.number:02d}")
-        if state.best.skill == state.current.skill:
-            state.best = attrs.evolve(state.best, origin=state.current.origin)
-            state.best_path = state.current_path
+    if not decision.accepted:  # what is accepted is asked everything, and written then
+        write_selection(run, candidate)
+        return decision
+    accept(run, decision, state.step)
+    write_text(folder / "skill.md", decision.skill)
+    state.current_path = run.directory.relative(folder / "skill.md")
+    state.current = attrs.evolve(state.current, origin=f"slow_update_epoch_{epoch.number:02d}")
+    if state.best.skill == state.current.skill:
+        state.best = attrs.evolve(state.best, origin=state.current.origin)
+        state.best_path = state.current_path
     return decision
 
 

@@ -19,7 +19,7 @@ from skillopt_kernel.loop.memory import MemoryEntry
 from skillopt_kernel.records import Scored
 from skillopt_kernel.store.directory import RunDirectory
 from skillopt_kernel.store.fields import structure
-from skillopt_kernel.store.files import write_json, write_json_lines
+from skillopt_kernel.store.files import read_text, write_json, write_json_lines
 from skillopt_kernel.store.state import History, RunState
 
 if TYPE_CHECKING:
@@ -149,13 +149,11 @@ def restore(directory: RunDirectory, state: LoopState) -> list[dict[str, Any]]:
 
 
 def _read(directory: RunDirectory, path: str) -> str:
-    file = directory.root / path
     try:
-        return file.read_text(encoding="utf-8")
-    except OSError as error:
+        return read_text(directory.root / path)
+    except RunDirectoryError as error:
         raise RunDirectoryError(
-            f"{file}: the skill that the saved state names cannot be read ({error.strerror}). Restore the file, or "
-            f"start again beside it with --fresh."
+            f"{error} The saved state names this skill: restore the file, or start again beside it with --fresh."
         ) from error
 
 

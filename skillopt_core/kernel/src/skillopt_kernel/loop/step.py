@@ -144,7 +144,8 @@ def propose_and_judge(run: RunContext, step: StepContext, skill: str) -> GateDec
     run.place.purpose = Purpose("selection", run.directory.relative(run.directory.selection_eval(step.number)))
     with run.stage("gate", tasks=len(run.splits.selection)) as made:
         decision = run.hooks.gate(run, step, applied, run.current, run.best)
-        write_selection(run, applied.candidate)
+        if not decision.accepted:  # what is accepted is asked everything, and written then
+            write_selection(run, applied.candidate)
         made |= {"action": decision.action, "score": decision.score, "asked": decision.asked}
     return decision
 
