@@ -73,7 +73,7 @@ class ModelOptimizer:
             if found is not None:
                 return found
             prompt = f"{user}\n\n{_REMINDER.format(wrong)}"
-        head = self._redactor.diagnostics(reply.text)[:LENGTH_OF_HEAD]
+        head = self._redactor.clip(self._redactor.diagnostics(reply.text), LENGTH_OF_HEAD)
         raise UnusableReply(f"the optimizer's reply could not be used, the reminder included: {wrong}", head)
 
 
