@@ -21,6 +21,7 @@ METADATA = "Metadata-Version: 2.1\nName: probe-plugins\nVersion: 1.0\n"
 ENTRY_POINTS = """\
 [skillopt.envs]
 judged = probe_plugins:judged
+graded = probe_plugins:graded
 [skillopt.backends]
 recorded = probe_plugins:recorded
 [skillopt.hooks]
@@ -77,6 +78,20 @@ class JudgedEnvironment:
 
     def evidence(self, task: Task, attempt: Attempt) -> Mapping[str, str]:
         return {"The reference": str(task.reference)}
+
+
+graded = Manifest(
+    kind="env", name="graded", api=PLUGIN_API, summary="questions; a wrong answer is still worth a quarter",
+    factory="probe_plugins:GradedEnvironment",
+)  # fmt: skip
+
+
+class GradedEnvironment(JudgedEnvironment):
+    """Gives partial credit to every answer, without a judge."""
+
+    def score(self, task: Task, attempt: Attempt, judge: Judge) -> Score:
+        right = str(task.reference) in attempt.output
+        return Score(1.0, 1.0) if right else Score(0.25, 0.25, "not the answer")
 
 
 # A backend that keeps every request ---------------------------------------------------------------------------

@@ -162,6 +162,7 @@ CASES: dict[str, Case] = {
     ),
     "gradient.analyst_workers": Case("1", at_once("optimizer"), LATENT),
     "gradient.failure_only": Case("true", files("steps/*/patches/*succ*")),
+    "gradient.failure_below": Case("0.5", files("steps/*/patches/*fail*"), ("env.name=graded", *ONE)),
     "optimizer.lr_scheduler": Case("linear", steps("planned_edit_budget")),
     "optimizer.lr_control_mode": Case("none", steps("planned_edit_budget", "lr_control_mode")),
     "optimizer.skill_update_mode": Case("rewrite_from_suggestions", files("steps/*/rewrite_result.json")),

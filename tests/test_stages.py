@@ -4,12 +4,15 @@ import json
 import logging
 import random
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from skillopt_kernel.loop.memory import failure_patterns
+from skillopt_kernel.config.schema import GradientSettings
+from skillopt_kernel.loop.memory import failure_patterns, remember
 from skillopt_kernel.models.asking import ModelOptimizer
 from skillopt_kernel.plugins.discovery import make_driver
+from skillopt_kernel.stages.evidence import trajectory_block
 from skillopt_kernel.stages.reflect import make_minibatches
 
 from skillopt_core import (
@@ -19,6 +22,7 @@ from skillopt_core import (
     Edit,
     EditBudget,
     FailurePattern,
+    GateDecision,
     Outcome,
     PassingError,
     PermanentError,
@@ -217,6 +221,35 @@ def test_groups_hold_only_scored_outcomes_failures_apart_from_successes() -> Non
     order = [o for o in outcomes if o.scored and o.hard == 0]
     shuffled.shuffle(order)
     assert [one.task_id for group in groups[:2] for one in group.outcomes] == [one.task_id for one in order]
+
+
+def test_failures_are_those_below_the_configured_score() -> None:
+    """O-G4."""
+    outcomes = [outcome(f"t{n}", hard) for n, hard in enumerate((0.75, 0.2, 1.0, 0))]
+
+    def failed(below: float) -> set[str]:
+        groups = make_minibatches(outcomes, size=4, seed=1, failure_only=True, failure_below=below)
+        return {one.task_id for group in groups for one in group.outcomes}
+
+    assert [failed(below) for below in (GradientSettings().failure_below, 0.2, 0.5, 0.75, 1.0)] == [
+        {"t3"}, {"t3"}, {"t1", "t3"}, {"t1", "t3"}, {"t0", "t1", "t3"},
+    ]  # fmt: skip
+    step = SimpleNamespace(outcomes=outcomes, applied=None, proposals=(), number=3)
+    entry = remember(step, MODE, GateDecision("skip_no_patches", SKILL), 0.5)
+    assert (entry.n_fail, entry.n_total) == (2, 4)
+
+
+def test_an_analyst_is_told_why_a_partial_success_is_a_failure() -> None:
+    def told(hard: float, **gradient: Any) -> str:
+        run = SimpleNamespace(
+            whole=lambda one: one,
+            evidence=lambda _: {},
+            settings=SimpleNamespace(gradient=GradientSettings(**gradient)),
+        )
+        return trajectory_block(run, 1, outcome("t", hard), SKILL)
+
+    assert "Score: hard 0.5, soft 0.50 (a failure: hard is below 0.6)\n" in told(0.5, failure_below=0.6)
+    assert all("a failure" not in text for text in (told(0.5), told(0.6, failure_below=0.6), told(0.0)))
 
 
 def test_a_failure_pattern_keeps_the_tasks_of_its_own_group() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from attrs import define, evolve, field
-from skillopt_kernel.config.schema import OptimizerSettings
+from skillopt_kernel.config.schema import GradientSettings, OptimizerSettings
 from skillopt_kernel.errors import ContextTooLong, ModelError, PassingError, PermanentError
 from skillopt_kernel.models.asking import ModelOptimizer
 from skillopt_kernel.models.requests import ChatReply, ChatRequest
@@ -30,18 +30,19 @@ class Lab:
     """The part of a run that these stages use. `reply` answers the optimizer; `missing`: (task, side) unscored."""
 
     optimizer_settings: Mapping[str, Any] = field(factory=dict)
+    gradient: GradientSettings = field(factory=GradientSettings)
     reply: Callable[[ChatRequest], str] = lambda _: GUIDED
     missing: frozenset[tuple[str, int]] = frozenset()
     deterministic: bool = False
     train: tuple[Task, ...] = TASKS
-    fate: Callable[[int], tuple[int, int]] = lambda number: FATES[number % 4]
+    fate: Callable[[int], tuple[float, float]] = lambda number: FATES[number % 4]
     seed: int = 42
     evaluated: list[list[Ask]] = field(factory=list)
     requests: list[ChatRequest] = field(factory=list)
 
     @property
     def settings(self) -> Any:
-        return SimpleNamespace(optimizer=OptimizerSettings(**self.optimizer_settings))
+        return SimpleNamespace(optimizer=OptimizerSettings(**self.optimizer_settings), gradient=self.gradient)
 
     def sample(self, epoch: int) -> int:
         return 0 if self.deterministic else epoch
@@ -108,6 +109,21 @@ def test_the_policy_keeps_its_categories_in_the_order_of_importance(policy: str,
     assert found.record()["counts"] == dict.fromkeys(CATEGORIES, 3)
     assert (found.record()["prev_hard"], found.record()["curr_hard"]) == (0.5, 0.5)
     assert found.record()["n_pairs"] == len(order)
+
+
+def test_what_counts_as_failed_is_configured_and_scores_stay_as_they_are() -> None:
+    """O-G4."""
+
+    def halves(number: int) -> tuple[float, float]:
+        return (0.75, 0.5) if number % 2 else (0.5, 0.75)
+
+    assert {pair.category for pair in compared(Lab(fate=halves)).pairs} == {"stable_success"}
+    lab = Lab(fate=halves, gradient=GradientSettings(failure_below=0.75))
+    found = compared(lab)
+    assert found.record()["counts"] == {"regressed": 6, "persistent_fail": 0, "improved": 6, "stable_success": 0}
+    assert (found.record()["prev_hard"], found.pairs[0].as_json()["curr"]["hard"]) == (0.625, 0.5)
+    text = comparison_text(lab, found, found.pairs)  # type: ignore[arg-type]
+    assert text.count("Current skill: FAIL") == text.count("Current skill: PASS") == 6
 
 
 def test_the_sample_is_drawn_by_seed_and_epoch_and_both_sides_are_asked_at_once() -> None:

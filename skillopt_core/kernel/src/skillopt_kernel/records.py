@@ -27,6 +27,9 @@ ENDINGS = ("attempt_timeout", "max_turns", "refused", "empty_answer", "context_e
 MISSING_REASONS = ("endpoint", "call_timeout", "program", "environment", "judge", "cancelled")
 """What the target cannot help. An outcome that is missing for one of these has no score and enters no mean."""
 
+FAILURE_BELOW = 1e-9
+"""The default of `gradient.failure_below`: any partial success counts as a success."""
+
 ACTIONS = (
     "accept_new_best",
     "accept",
@@ -231,6 +234,10 @@ class Outcome:
         if self.score is None:
             raise ValueError(f"the outcome of task {self.task_id!r} has no score")
         return self.score.soft
+
+    def failed(self, below: float) -> bool:
+        """Whether it counts as a failure: its hard score is below `gradient.failure_below`. Raises as `hard`."""
+        return self.hard < below
 
 
 @frozen

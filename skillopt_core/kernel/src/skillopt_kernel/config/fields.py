@@ -18,6 +18,7 @@ Metadata that a field may carry:
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from typing import Any
@@ -51,9 +52,10 @@ def at_least(low: float) -> Check:
     return _limit(lambda value: value >= low, f"at least {low}")
 
 
-def above(low: float) -> Check:
-    """A check for numbers: more than `low`."""
-    return _limit(lambda value: value > low, f"greater than {low}")
+def above(low: float, most: float = math.inf) -> Check:
+    """A check for numbers: more than `low`, and at most `most`."""
+    limit = "" if most == math.inf else f" and at most {most}"
+    return _limit(lambda value: low < value <= most, f"greater than {low}{limit}")
 
 
 def between(low: float, high: float) -> Check:

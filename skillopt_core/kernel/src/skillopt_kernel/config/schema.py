@@ -13,6 +13,7 @@ from typing import Any, Literal
 from attrs import frozen
 
 from skillopt_kernel.config.fields import above, at_least, not_performed, option
+from skillopt_kernel.records import FAILURE_BELOW
 
 Control = Literal["fixed", "autonomous", "none"]
 Pairs = Literal["mixed", "changed", "unchanged"]
@@ -38,6 +39,7 @@ class GradientSettings:
     merge_batch_size: int = option(8, "proposals that one merge call reads", at_least(2))
     analyst_workers: int = option(16, "analyst and merge calls at the same time", at_least(1), free=True)
     failure_only: bool = option(False, "ask no analysts of successes")
+    failure_below: float = option(FAILURE_BELOW, "a task whose hard score is below this is a failure", above(0, 1))
 
 
 @frozen

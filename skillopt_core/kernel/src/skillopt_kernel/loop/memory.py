@@ -35,7 +35,7 @@ class MemoryEntry:
     not_applied: tuple[dict[str, str], ...] = ()
 
 
-def remember(step: Step, mode: UpdateMode, decision: GateDecision) -> MemoryEntry:
+def remember(step: Step, mode: UpdateMode, decision: GateDecision, failure_below: float) -> MemoryEntry:
     """The entry of a step that has just ended, whichever way."""
     scored = [outcome for outcome in step.outcomes if outcome.scored]
     reports = step.applied.reports if step.applied is not None else ()
@@ -43,7 +43,7 @@ def remember(step: Step, mode: UpdateMode, decision: GateDecision) -> MemoryEntr
         step=step.number,
         action=decision.action,
         n_total=len(scored),
-        n_fail=sum(outcome.hard < 1e-9 for outcome in scored),
+        n_fail=sum(outcome.failed(failure_below) for outcome in scored),
         failure_patterns=failure_patterns(step.proposals),
         not_applied=tuple(
             {"edit": _described(mode, report.item), "status": report.status, "detail": report.detail}

@@ -81,7 +81,7 @@ def take_step(run: RunContext, planned: PlannedStep) -> None:
     if decision.accepted:
         accept(run, decision, step.number)
     record = make_record(run, step, decision, tokens_by_stage(run.models.ledger.since(before)))
-    commit(run, record, remember(step, run.mode, decision))
+    commit(run, record, remember(step, run.mode, decision, run.settings.gradient.failure_below))
     run.emit("step_finished", **{name: getattr(record, name) for name in TOLD}, edits=dict(record.edit_apply_summary))
     run.place = Place(planned.epoch)
 

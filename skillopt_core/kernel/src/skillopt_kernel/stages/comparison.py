@@ -11,11 +11,10 @@ from attrs import frozen
 from skillopt_kernel.errors import ContextTooLong
 from skillopt_kernel.gating import compute_score
 from skillopt_kernel.interfaces import Epoch, Run
-from skillopt_kernel.records import Ask, Outcome, Task
+from skillopt_kernel.records import FAILURE_BELOW, Ask, Outcome, Task
 from skillopt_kernel.skill import shown
 from skillopt_kernel.splits import sample_tasks
 from skillopt_kernel.stages.evidence import conversation, evidence_sections
-from skillopt_kernel.stages.reflect import FAILURE_BELOW
 
 CATEGORIES = {
     "regressed": "solved with the previous skill, failed with the current one",
@@ -35,15 +34,19 @@ POLICIES: Mapping[str, frozenset[str]] = {
 
 @frozen
 class Pair:
-    """One training task with its scored outcomes under the previous and the current skill."""
+    """One training task with its scored outcomes under the previous and the current skill.
+
+    failure_below: as `gradient.failure_below`, for the category.
+    """
 
     task: Task
     prev: Outcome
     curr: Outcome
+    failure_below: float = FAILURE_BELOW
 
     @property
     def category(self) -> str:
-        failed = (self.prev.hard < FAILURE_BELOW, self.curr.hard < FAILURE_BELOW)
+        failed = (self.prev.failed(self.failure_below), self.curr.failed(self.failure_below))
         return {
             (False, True): "regressed",
             (True, True): "persistent_fail",
@@ -58,19 +61,19 @@ class Pair:
         return str(next((text for text in told if text), self.task.id))
 
     def as_json(self) -> dict[str, Any]:
-        sides = {"prev": _side(self.prev), "curr": _side(self.curr)}
+        sides = {"prev": self.side(self.prev), "curr": self.side(self.curr)}
         return {"id": self.task.id, "task": self.question, "category": self.category, **sides}
 
-
-def _side(outcome: Outcome) -> dict[str, Any]:
-    answer = outcome.attempt.output if outcome.attempt is not None else ""
-    feedback = outcome.score.feedback if outcome.score is not None else ""
-    return {
-        "hard": outcome.hard,
-        "soft": outcome.soft,
-        "predicted_answer": answer or "N/A",
-        "fail_reason": feedback if outcome.hard < FAILURE_BELOW else "",
-    }
+    def side(self, outcome: Outcome) -> dict[str, Any]:
+        """What one of the two outcomes came to."""
+        answer = outcome.attempt.output if outcome.attempt is not None else ""
+        feedback = outcome.score.feedback if outcome.score is not None else ""
+        return {
+            "hard": outcome.hard,
+            "soft": outcome.soft,
+            "predicted_answer": answer or "N/A",
+            "fail_reason": feedback if outcome.failed(self.failure_below) else "",
+        }
 
 
 @frozen
@@ -139,7 +142,8 @@ def _attempt_both(run: Run, epoch: Epoch, tasks: Sequence[Task]) -> list[Pair]:
     asks = [Ask(skill, task, sample) for skill in (epoch.first_skill, epoch.last_skill) for task in tasks]
     outcomes = list(run.evaluate(asks))
     both = zip(tasks, outcomes[: len(tasks)], outcomes[len(tasks) :], strict=True)
-    return [Pair(task, prev, curr) for task, prev, curr in both if prev.scored and curr.scored]
+    below = run.settings.gradient.failure_below
+    return [Pair(task, prev, curr, below) for task, prev, curr in both if prev.scored and curr.scored]
 
 
 def ask_about(run: Run, stage: str, comparison: Comparison, message: Callable[[str], str]) -> Mapping[str, Any]:
@@ -181,8 +185,8 @@ def _pair_text(run: Run, number: int, pair: Pair, comparison: Comparison) -> str
     lines = [f"\n#### Pair {number}: {pair.task.id}", f"Task: {pair.question}"]
     lines += [f"Task type: {pair.task.kind}"] if pair.task.kind else []
     for name, outcome in (("Previous", pair.prev), ("Current", pair.curr)):
-        side = _side(outcome)
-        verdict = "FAIL" if outcome.hard < FAILURE_BELOW else "PASS"
+        side = pair.side(outcome)
+        verdict = "FAIL" if outcome.failed(pair.failure_below) else "PASS"
         lines.append(f"{name} skill: {verdict}, soft {outcome.soft:.2f}, answer: {side['predicted_answer']}")
         lines += [f"Reason: {side['fail_reason']}"] if side["fail_reason"] else []
     if pair.category != "stable_success":

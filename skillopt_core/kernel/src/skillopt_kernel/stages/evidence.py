@@ -50,7 +50,9 @@ def trajectory_block(run: Run, number: int, outcome: Outcome, skill: str) -> str
         lines.append(f"Task type: {outcome.kind}")
     score = outcome.score
     if score is not None:
-        lines.append(f"Score: hard {score.hard:g}, soft {score.soft:.2f}")
+        below = run.settings.gradient.failure_below
+        partly = f" (a failure: hard is below {below:g})" if 0 < score.hard < below else ""
+        lines.append(f"Score: hard {score.hard:g}, soft {score.soft:.2f}{partly}")
         if score.feedback:
             lines.append(f"Feedback: {score.feedback}")
     return "\n".join([*lines, *evidence_sections(run, whole), *conversation(whole, skill)])

@@ -10,13 +10,10 @@ import attrs
 from skillopt_kernel.errors import ContextTooLong, ModelError
 from skillopt_kernel.hookspecs import hookimpl
 from skillopt_kernel.interfaces import Run, Step, UpdateMode
-from skillopt_kernel.records import FailurePattern, Outcome, Proposal, Source
+from skillopt_kernel.records import FAILURE_BELOW, FailurePattern, Outcome, Proposal, Source
 from skillopt_kernel.splits import minibatches
 from skillopt_kernel.stages.asking import failure_sentence, in_parallel, payload_problem, read_items
 from skillopt_kernel.stages.evidence import evidence_message, schema_text
-
-FAILURE_BELOW = 1e-9
-"""An outcome whose hard score is below this is a failure; any partial success counts as a success."""
 
 
 @attrs.frozen
@@ -41,17 +38,23 @@ class Minibatch:
 def skillopt_reflect(run: Run, step: Step, outcomes: tuple[Outcome, ...], skill: str) -> tuple[Proposal, ...]:
     settings = run.settings.gradient
     groups = make_minibatches(
-        outcomes, size=settings.minibatch_size, seed=step.batch_seed, failure_only=settings.failure_only
+        outcomes,
+        size=settings.minibatch_size,
+        seed=step.batch_seed,
+        failure_only=settings.failure_only,
+        failure_below=settings.failure_below,
     )
     answers = in_parallel(settings.analyst_workers, lambda group: analyse(run, step, group, skill), groups)
     return tuple(proposal for proposals in answers for proposal in proposals)
 
 
-def make_minibatches(outcomes: Sequence[Outcome], *, size: int, seed: int, failure_only: bool) -> list[Minibatch]:
+def make_minibatches(
+    outcomes: Sequence[Outcome], *, size: int, seed: int, failure_only: bool, failure_below: float = FAILURE_BELOW
+) -> list[Minibatch]:
     """Failures, then successes, each shuffled by its own seed and cut; outcomes without a score are left out."""
     scored = [outcome for outcome in outcomes if outcome.scored]
-    failures = [outcome for outcome in scored if outcome.hard < FAILURE_BELOW]
-    successes = [] if failure_only else [outcome for outcome in scored if outcome.hard >= FAILURE_BELOW]
+    failures = [outcome for outcome in scored if outcome.failed(failure_below)]
+    successes = [] if failure_only else [outcome for outcome in scored if not outcome.failed(failure_below)]
     return [
         *(Minibatch(f"fail_{at:03d}", "failure", group) for at, group in enumerate(minibatches(failures, size, seed))),
         *(
