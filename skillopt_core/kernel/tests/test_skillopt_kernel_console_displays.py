@@ -15,7 +15,7 @@ from skillopt_kernel.store.events import Event
 
 MODEL = {"backend": "openai_compatible", "model": "small", "endpoint": "http://127.0.0.1:8000/v1"}
 START = {
-    "config": "demo", "resumed": False, "step_done": 0,
+    "config": "demo", "seed": 42, "resumed": False, "step_done": 0,
     "models": {"optimizer": MODEL, "target": {"backend": "simulated", "model": "", "endpoint": "simulated"}},
     "splits": {"train": 40, "selection": 24, "test": 41},
     "epochs": 3, "steps_per_epoch": 4, "total_steps": 12, "batch_size": 10, "accumulation": 2,
@@ -93,7 +93,7 @@ def test_the_live_display_draws_the_block_and_takes_it_away_at_the_end(width: in
     take(display, event("run_started", **START), *step_events(), event("step_finished", step=1, **STEP))
     display._live.refresh()
     shown = stream.getvalue()
-    assert "Training demo\n" in shown
+    assert "Training demo (seed 42)\n" in shown
     assert "Step 1: accept_new_best, rollout 0.1000, candidate 0.3333, best 0.4000, 112.3s" in shown
     assert "\nattempts  3 done, 1 running" in shown.replace("\r", "")
     take(display, event("run_finished", status="finished"))
@@ -129,7 +129,7 @@ def test_plain_lines(capsys: pytest.CaptureFixture[str]) -> None:
     take(display, event("epoch_finished", epoch=1, accepts=1, rejects=2, skips=1, best_score=0.4, current_score=0.4))
     out, err = capsys.readouterr()
     assert out.splitlines() == [
-        "Training demo",
+        "Training demo (seed 42)",
         "  optimizer  openai_compatible small at http://127.0.0.1:8000/v1",
         "  target     simulated",
         "  data       searchqa: 40 train, 24 selection, 41 test tasks",
@@ -182,7 +182,7 @@ def test_a_step_is_one_line_of_80_columns(
 def test_a_resumed_run_says_from_where(capsys: pytest.CaptureFixture[str]) -> None:
     display = PlainDisplay()
     take(display, event("run_started", **(START | {"resumed": True, "step_done": 5})))
-    assert capsys.readouterr().out.startswith("Resuming demo after step 5\n")
+    assert capsys.readouterr().out.startswith("Resuming demo (seed 42) after step 5\n")
     assert (display.progress.step, display.progress.steps_done) == (5, 5)
 
 
@@ -234,3 +234,14 @@ def test_o_w1_the_live_block_is_plain_on_a_cp1252_terminal() -> None:
     text = raw.getvalue().decode("cp1252")
     assert "attempts  3 done, 1 running" in text
     assert "-----" in text, "the bar is drawn with characters that the console has"
+
+
+def test_a_display_that_shows_one_run_after_another_begins_each_at_nothing(capsys):
+    display = PlainDisplay()
+    missing = event("attempt_finished", task="t1", missing="endpoint", message="down")
+    take(display, event("run_started", **START), *[missing] * 6)
+    take(display, event("run_started", **(START | {"seed": 43})), missing)
+    assert (display.progress.missing, display.progress.attempts) == (1, 1)
+    printed = capsys.readouterr()
+    assert "Training demo (seed 43)\n" in printed.out
+    assert printed.err.count("no score for t1") == 6

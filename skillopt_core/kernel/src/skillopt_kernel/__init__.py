@@ -10,6 +10,7 @@ from typing import Any
 
 _HOMES: dict[str, tuple[str, ...]] = {
     "skillopt_kernel.loop.api": ("train", "evaluate"),
+    "skillopt_kernel.loop.series": ("train_seeds", "SeedsSummary"),
     "skillopt_kernel.config": ("load_config", "Config"),
     "skillopt_kernel.gating": ("compute_score", "evaluate_gate", "ScoreGate"),
     "skillopt_kernel.stages.aggregate": ("merge_patches",),

@@ -14,6 +14,11 @@ class SkillOptError(Exception):
     exit_code = 2
 
 
+def told(error: BaseException) -> str:
+    """What is shown of an error: its sentence and the notes that were added on its way."""
+    return "\n".join([str(error), *getattr(error, "__notes__", ())])
+
+
 class ConfigError(SkillOptError):
     """The configuration cannot be used. Each problem is one sentence with its file, line and key."""
 

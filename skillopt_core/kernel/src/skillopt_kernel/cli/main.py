@@ -12,7 +12,7 @@ from pkgutil import resolve_name
 import click
 
 from skillopt_kernel.console import error as report
-from skillopt_kernel.errors import ModelError, SkillOptError
+from skillopt_kernel.errors import ModelError, SkillOptError, told
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "train": ("skillopt_kernel.cli.train:train", "Train a skill: CONFIG is a file or a packaged name"),
@@ -106,10 +106,10 @@ def main(args: Sequence[str] | None = None) -> int:
         report("Interrupted.")
         return INTERRUPTED
     except SkillOptError as error:
-        report(f"Error: {error}")
+        report(f"Error: {told(error)}")
         return error.exit_code
     except ModelError as error:
-        report(f"Error: a model call failed: {error}")
+        report(f"Error: a model call failed: {told(error)}")
         return SkillOptError.exit_code
     except Exception as error:
         report(_defect(error))

@@ -94,7 +94,7 @@ def displayed(*, quiet: bool, as_json: bool, training: bool) -> Iterator[dict[st
     Gives the arguments `plugins` and `stop` of `train` and `evaluate`.
     """
     from skillopt_kernel.console.displays import display_for
-    from skillopt_kernel.errors import StoppedEarly
+    from skillopt_kernel.errors import StoppedEarly, told
 
     display = display_for(quiet=quiet, as_json=as_json, training=training)
     stop = threading.Event()
@@ -105,7 +105,7 @@ def displayed(*, quiet: bool, as_json: bool, training: bool) -> Iterator[dict[st
         if not stop.is_set():
             raise
         display.close()
-        error(f"Interrupted: {stopped}")
+        error(f"Interrupted: {told(stopped)}")
         raise click.exceptions.Exit(INTERRUPTED) from None
     finally:
         display.close()

@@ -23,7 +23,7 @@ def runs(folder: Path) -> int:
         return 0
     rows = [
         (
-            view.folder.name,
+            view.folder.name if view.folder == folder else view.folder.relative_to(folder).as_posix(),
             view.status,
             f"{view.step}/{view.total_steps if view.total_steps is not None else '?'}",
             score(view.best_score),

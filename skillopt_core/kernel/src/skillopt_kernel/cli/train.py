@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -12,6 +13,11 @@ from skillopt_kernel.cli.options import SeveralAfterOneFlag, chosen_config, disp
 
 @click.command(cls=SeveralAfterOneFlag)
 @run_options
+@click.option(
+    "--seeds",
+    metavar="N|LIST",
+    help="Train N times, with seeds train.seed, train.seed + 1, ..., or with the seeds of a list such as 1,5,9.",
+)
 @click.option("--fresh", is_flag=True, help="Begin beside an earlier run instead of going on with it.")
 def train(
     config: str | None,
@@ -20,18 +26,22 @@ def train(
     overrides: tuple[str, ...],
     quiet: bool,
     as_json: bool,
+    seeds: str | None,
     fresh: bool,
 ) -> int:
     """Train a skill by the configuration CONFIG: a file, or a packaged name such as demo.
 
     Ends with best_skill.md in the run directory. An unfinished run there is resumed; a finished one is named
-    and nothing is done.
+    and nothing is done. --seeds makes a series: a folder for each seed, and the mean of their test scores.
     """
     from skillopt_kernel.console import echo
     from skillopt_kernel.console.texts import summary_text
     from skillopt_kernel.errors import StoppedEarly
     from skillopt_kernel.loop import api
 
+    if seeds is not None:
+        chosen = chosen_config(config, config_option)
+        return _series(chosen, seeds, overrides, quiet=quiet, as_json=as_json, out=out, fresh=fresh)
     with displayed(quiet=quiet, as_json=as_json, training=True) as shown:
         summary = api.train(chosen_config(config, config_option), overrides, out=out, fresh=fresh, **shown)
     if as_json:
@@ -43,4 +53,16 @@ def train(
             )
         echo(summary_text(summary))
         echo(f"Best skill: {Path(summary.folder) / summary.best_skill_path}")
+    return 0 if summary.status == "finished" else StoppedEarly.exit_code
+
+
+def _series(config: str, seeds: str, overrides: tuple[str, ...], *, quiet: bool, as_json: bool, **where: Any) -> int:
+    from skillopt_kernel.console import echo
+    from skillopt_kernel.console.texts import seeds_text
+    from skillopt_kernel.errors import StoppedEarly
+    from skillopt_kernel.loop.series import train_seeds
+
+    with displayed(quiet=quiet, as_json=as_json, training=True) as shown:
+        summary = train_seeds(config, seeds, overrides, **where, **shown)
+    echo(json.dumps({"seeds": summary.as_json() | {"folder": summary.folder}}) if as_json else seeds_text(summary))
     return 0 if summary.status == "finished" else StoppedEarly.exit_code

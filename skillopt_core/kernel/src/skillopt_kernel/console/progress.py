@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import attrs
 from attrs import define
 
 from skillopt_kernel.store.events import Event
@@ -11,7 +12,7 @@ from skillopt_kernel.store.events import Event
 
 @define
 class Progress:
-    """The run so far. `take` is called with every event, in order."""
+    """The run so far. `take` is called with every event, in order; another run begins at nothing."""
 
     total_epochs: int = 0
     total_steps: int = 0
@@ -35,6 +36,8 @@ class Progress:
         """Take in one event."""
         data = event.data
         if event.name == "run_started":
+            for each in attrs.fields(Progress):
+                setattr(self, each.name, each.default)
             self.total_epochs, self.total_steps = data["epochs"], data["total_steps"]
             self.step = self.steps_done = data["step_done"]
             self.current, self.best = data.get("current_score"), data.get("best_score")

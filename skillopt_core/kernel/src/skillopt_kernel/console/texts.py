@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from skillopt_kernel.console import score, table
 from skillopt_kernel.console.progress import told_spend
 from skillopt_kernel.history import RunSummary
 from skillopt_kernel.store.events import Event
+
+if TYPE_CHECKING:
+    from skillopt_kernel.loop.series import SeedMean, SeedsSummary
 
 
 def event_lines(event: Event, *, training: bool) -> list[str]:
@@ -25,6 +29,7 @@ def event_lines(event: Event, *, training: bool) -> list[str]:
 def start_lines(data: Mapping[str, Any], *, training: bool) -> list[str]:
     """What is about to be done: models, data, schedule, gate, folder."""
     after = f" after step {data['step_done']}" if data["step_done"] else ""
+    seed = f" (seed {data['seed']})" if training else ""
     doing = "Evaluating on" if not training else "Resuming" if data["resumed"] else "Training"
     told = {role: _model(about) for role, about in data["models"].items()}
     splits = ", ".join(f"{count} {name}" for name, count in data["splits"].items())
@@ -38,7 +43,7 @@ def start_lines(data: Mapping[str, Any], *, training: bool) -> list[str]:
         told["gate"] = data["gate"]
         told["epoch end"] = ", ".join(data["epoch_end"]) or "no plugin performs an epoch-end update"
     told |= {"workers": str(data["workers"]), "folder": data["folder"]}
-    lines = [f"{doing} {data['config']}{after}"]
+    lines = [f"{doing} {data['config']}{seed}{after}"]
     lines += [f"  {name:<11}{value}" for name, value in told.items()]
     return lines + [f"Warning: {warning}" for warning in data["warnings"]]
 
@@ -109,3 +114,39 @@ def summary_text(summary: RunSummary) -> str:
         lines.append(f"Optimizer calls that came to nothing: {failures}")
     lines += [f"Note: {note}" for note in summary.notes]
     return "\n".join(lines)
+
+
+def seeds_text(summary: SeedsSummary) -> str:
+    """The table of a series, what its runs say together, which skill to take, and what to know of them."""
+    fields = ("best_gate_score", "baseline_test_hard", "test_hard", "final_test_hard", "test_delta_hard")
+    rows = [
+        (
+            f"{run.seed} (finished before)" if run.finished_before else str(run.seed),
+            *(score(getattr(run, name)) for name in fields),
+            str(run.best_step),
+        )
+        for run in summary.runs
+    ]
+    headings = ("seed", "selection", "test first", "test best", "test last", "gain", "best step")
+    lines = [
+        table(headings, rows),
+        "",
+        f"Test score of the best skill:  {_mean_text(summary.test_hard, summary)}",
+        f"Its gain over the first skill: {_mean_text(summary.test_delta_hard, summary)}",
+    ]
+    for run in summary.runs:
+        if run.seed == summary.best_by_selection:
+            skill = Path(summary.folder) / run.folder / "best_skill.md"
+            lines.append(f"Best on the selection tasks, which alone choose: seed {run.seed}, {skill}")
+    lines += [f"Note: {note}" for note in summary.notes]
+    return "\n".join([*lines, f"Folder: {summary.folder}"])
+
+
+def _mean_text(mean: SeedMean | None, summary: SeedsSummary) -> str:
+    if mean is None:
+        return "unknown, no run has a test score"
+    if mean.interval is None:
+        return f"{mean.mean:.4f} (one run)"
+    low, high = mean.interval
+    percent = round(100 * summary.confidence)
+    return f"mean {mean.mean:.4f}, {percent}% {low:.4f} to {high:.4f} ({summary.method}, n={mean.n})"

@@ -64,7 +64,7 @@ def train(
 
     Raises `SkillOptError` with a sentence for whatever a user can put right.
     """
-    prepared = prepare(_loaded(config, overrides), plugins)
+    prepared = prepare(loaded_config(config, overrides), plugins)
     directory = open_directory(prepared, out, fresh=fresh)
     if directory.finished and not directory.differences(prepared.fingerprint):
         return RunSummary.from_json(directory.summary(), folder=str(directory.root))
@@ -90,7 +90,7 @@ def evaluate(
     outputs/eval-<name>-<8 hex>, and outcomes that are there already are not asked again.
     """
     text = read_skill(Path(skill), "--skill")
-    prepared = prepare(_loaded(config, overrides), plugins, skill=text)
+    prepared = prepare(loaded_config(config, overrides), plugins, skill=text)
     name, tasks = asked_tasks(prepared, split)
     directory = open_directory(prepared, out, fresh=False, prefix=f"eval-{name}-")
     with open_run(prepared, directory, stop or threading.Event()) as run:
@@ -122,7 +122,8 @@ def asked_tasks(prepared: Prepared, split: str) -> tuple[str, tuple[Task, ...]]:
     return name, tasks
 
 
-def _loaded(config: Source, overrides: Sequence[str]) -> Config:
+def loaded_config(config: Source, overrides: Sequence[str]) -> Config:
+    """`config` as a loaded configuration."""
     if isinstance(config, Config):
         if overrides:
             raise SkillOptError("overrides cannot be given with a loaded configuration; give them to load_config.")

@@ -89,6 +89,7 @@ def about(run: RunContext) -> dict[str, Any]:
     config, state = run.settings, run.state_of_run
     return {
         "config": config.name,
+        "seed": config.train.seed,
         "resumed": state.step > 0 or run.outcomes.count > 0,
         "step_done": state.step,
         "current_score": state.current_score,

@@ -40,11 +40,7 @@ class RunDirectory:
         Raises `RunDirectoryError` for a folder that holds something else, and for a run of another
         configuration, showing each difference.
         """
-        place, number = root, 1
-        while fresh and place.exists():
-            number += 1
-            place = root.with_name(f"{root.name}-{number}")
-        directory = cls(place)
+        directory = cls(free_place(root) if fresh else root)
         differences = directory.differences(fingerprint) if directory.begun else {}
         refused = {key: both for key, both in differences.items() if may_change is None or not may_change(key, *both)}
         if refused:
@@ -162,6 +158,15 @@ class RunDirectory:
     def save_best(self, text: str) -> None:
         """Write `best_skill.md`, the copy for people; nothing is ever read back from it."""
         write_text(self.root / "best_skill.md", text)
+
+
+def free_place(root: Path) -> Path:
+    """The first of `root`, `root-2`, `root-3`, ... that does not exist."""
+    place, number = root, 1
+    while place.exists():
+        number += 1
+        place = root.with_name(f"{root.name}-{number}")
+    return place
 
 
 def _flat(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

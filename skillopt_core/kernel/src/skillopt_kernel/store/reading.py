@@ -88,7 +88,7 @@ def _view(folder: Path) -> RunView:
 
 
 def find_runs(root: Path) -> list[RunView]:
-    """The runs at and directly below `root`, the one that was active last first."""
-    folders = [root, *(path for path in root.glob("*") if path.is_dir())]
+    """The runs at and directly below `root`, those of a series included; the one that was active last first."""
+    folders = [root, *(path for pattern in ("*", "*/seed-*") for path in root.glob(pattern) if path.is_dir())]
     views = [view for view in map(read_run, folders) if view.status != "foreign"]
     return sorted(views, key=lambda view: (view.updated, view.folder.name), reverse=True)
