@@ -72,7 +72,11 @@ class StepRecord:
 
 @frozen(kw_only=True)
 class EpochRecord:
-    """One epoch at its end. Skips are steps that ended before the gate."""
+    """One epoch at its end. Skips are steps that ended before the gate.
+
+    epochs_without_best    for how many epochs, this one included, neither a step nor the guidance at the epoch's
+                           end became the best skill; 0 when this one brought a new best
+    """
 
     epoch: int
     steps: int
@@ -81,6 +85,7 @@ class EpochRecord:
     skips: int = 0
     best_score_at_epoch_end: float | None = None
     current_score_at_epoch_end: float | None = None
+    epochs_without_best: int = 0
     model_failures: Mapping[str, int] = field(factory=dict)
 
     def as_json(self) -> dict[str, Any]:
@@ -91,7 +96,8 @@ class EpochRecord:
 class RunSummary:
     """A run at its end: what `summary.json` holds and `train` returns.
 
-    status       "finished", or why it ended before; `folder` is where the run lies
+    status       "finished", or "incomplete"; `folder` is where the run lies
+    ended_early  why training ended before its last epoch, in a sentence; "" when it did not
     gate         what decided, and whether it was switched off
     scores       `*_selection_*` on the selection tasks, `*_test_*` on the test tasks; `*_gate_score` are what
                  the gate compared. "baseline" is the start skill, "final" the last one.
@@ -106,6 +112,7 @@ class RunSummary:
     splits: Mapping[str, int]
     gate: str
     use_gate: bool = True
+    ended_early: str = ""
     baseline_selection_hard: float | None = None
     baseline_selection_soft: float | None = None
     baseline_gate_score: float | None = None

@@ -240,7 +240,7 @@ def skillopt_run_started(event: Event) -> None:
 
 @hookspec
 def skillopt_run_finished(event: Event) -> None:
-    """The run has ended and `summary.json` is written. data: status, best_step, scores.
+    """The run has ended and `summary.json` is written. data: status, best_step, scores, ended_early.
 
     Example::
 
@@ -276,7 +276,7 @@ def skillopt_epoch_started(event: Event) -> None:
 
 @hookspec
 def skillopt_epoch_finished(event: Event) -> None:
-    """An epoch has ended, its slow update and meta skill included. data: accepts, rejects, skips, scores.
+    """An epoch has ended, its slow update and meta skill included. data: accepts, rejects, skips, scores, ended_early.
 
     Example::
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 import attrs
@@ -12,6 +13,7 @@ from skillopt_kernel.errors import ModelError
 from skillopt_kernel.history import EpochRecord
 from skillopt_kernel.loop.attempts import Purpose
 from skillopt_kernel.loop.memory import memory_text
+from skillopt_kernel.loop.patience import ended_early, epochs_without_best, is_last
 from skillopt_kernel.loop.plan import PlannedStep
 from skillopt_kernel.loop.run import Place, RunContext
 from skillopt_kernel.loop.scoring import accept, ensure_scored, write_selection
@@ -41,17 +43,12 @@ def end_epoch(run: RunContext, number: int, steps: tuple[PlannedStep, ...]) -> N
     numbers = tuple(step.number for step in steps)
     first, last = run.skill_after(numbers[0] - 1), state.current.skill
     epoch = EpochContext(number, numbers, first, last, memory_text(state.memory), state.meta)
-    stages = [("slow_update", slow_update)] if optimizer.use_slow_update else []
-    stages += (
-        [("meta_skill", meta_skill)] if optimizer.use_meta_skill and number < run.settings.train.num_epochs else []
-    )
     failures: Counter[str] = Counter()
-    for name, perform in stages:
-        with run.stage(name) as made:
-            result = perform(run, epoch)
-            made["action"] = result["action"]
-        if "error" in result:
-            failures[result["error"].partition(":")[0]] += 1
+    if optimizer.use_slow_update:
+        failures.update(performed(run, "slow_update", slow_update, epoch))
+    without_best = epochs_without_best(state, numbers)
+    if optimizer.use_meta_skill and not is_last(run.settings.train, number, without_best):
+        failures.update(performed(run, "meta_skill", meta_skill, epoch))
     actions = Counter(record.action for record in state.history if record.step in numbers)
     record = EpochRecord(
         epoch=number,
@@ -61,6 +58,7 @@ def end_epoch(run: RunContext, number: int, steps: tuple[PlannedStep, ...]) -> N
         skips=sum(count for name, count in actions.items() if name.startswith("skip_")),
         best_score_at_epoch_end=state.best_score,
         current_score_at_epoch_end=state.current_score,
+        epochs_without_best=without_best,
         model_failures=dict(failures),
     )
     state.epochs.append(record)
@@ -74,7 +72,18 @@ def end_epoch(run: RunContext, number: int, steps: tuple[PlannedStep, ...]) -> N
         skips=record.skips,
         best_score=record.best_score_at_epoch_end,
         current_score=record.current_score_at_epoch_end,
+        ended_early=ended_early(run.settings.train, state),
     )
+
+
+def performed(
+    run: RunContext, stage: str, perform: Callable[[RunContext, EpochContext], dict[str, Any]], epoch: EpochContext
+) -> list[str]:
+    """Perform a stage of the epoch's end; returns the kind of its failure, if there was one."""
+    with run.stage(stage) as made:
+        result = perform(run, epoch)
+        made["action"] = result["action"]
+    return [result["error"].partition(":")[0]] if "error" in result else []
 
 
 def slow_update(run: RunContext, epoch: EpochContext) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Any
 from skillopt_kernel.gating import compute_score
 from skillopt_kernel.history import RunSummary
 from skillopt_kernel.loop.attempts import Purpose
+from skillopt_kernel.loop.patience import ended_early
 from skillopt_kernel.loop.run import RunContext
 from skillopt_kernel.loop.scoring import write_results
 from skillopt_kernel.loop.state import save
@@ -31,7 +32,7 @@ TESTS = (
 
 TOLD = (
     "status", "best_step", "baseline_selection_hard", "best_selection_hard", "baseline_test_hard", "test_hard",
-    "final_test_hard",
+    "final_test_hard", "ended_early",
 )  # fmt: skip
 """The fields of the summary that its event carries."""
 
@@ -108,6 +109,7 @@ def summarise(run: RunContext, tested: Tested) -> RunSummary:
         splits={name: len(getattr(run.splits, name)) for name in PARTS},
         gate=run.gate.name,
         use_gate=run.settings.evaluation.use_gate,
+        ended_early=ended_early(run.settings.train, state),
         best_step=state.best_step,
         current_origin=state.current.origin,
         best_origin=state.best.origin,
@@ -168,6 +170,8 @@ def test_fields(tested: Tested) -> dict[str, Any]:
 def notes(run: RunContext, tested: Tested) -> Iterator[str]:
     """What a reader must know to read the numbers right."""
     evaluation, optimizer = run.settings.evaluation, run.settings.optimizer
+    if early := ended_early(run.settings.train, run.state_of_run):
+        yield early
     if not evaluation.use_gate:
         yield "evaluation.use_gate is false: every candidate was taken, whatever it scored."
     if not evaluation.eval_test:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from skillopt_kernel.history import RunSummary
 from skillopt_kernel.loop.epoch_end import end_epoch
 from skillopt_kernel.loop.final import finish
+from skillopt_kernel.loop.patience import next_epoch
 from skillopt_kernel.loop.run import Place, RunContext
 from skillopt_kernel.loop.scoring import BASELINE, ensure_scored
 from skillopt_kernel.loop.step import rollout_purpose, take_step
@@ -17,9 +18,9 @@ def run_training(run: RunContext) -> RunSummary:
     Each step and each epoch's end is committed before the next begins; what raises leaves the last
     checkpoint as it was.
     """
-    state = run.state_of_run
+    state, settings = run.state_of_run, run.settings.train
     prefetch_start(run)
-    for number in range(state.epoch_ended + 1, run.settings.train.num_epochs + 1):
+    while (number := next_epoch(settings, state)) is not None:
         steps = run.plan.epoch(number)
         run.place = Place(number)
         run.emit("epoch_started", steps=len(steps))
@@ -34,11 +35,11 @@ def run_training(run: RunContext) -> RunSummary:
 
 def prefetch_start(run: RunContext) -> None:
     """Begin the first rollout and, behind it, the baseline: neither waits for the other."""
-    state, epoch = run.state_of_run, run.state_of_run.epoch_ended + 1
+    state, epoch = run.state_of_run, next_epoch(run.settings.train, run.state_of_run)
     # Not beyond an epoch whose end is to be taken again: its guidance may change the skill.
-    left = [step for step in run.plan.epoch(epoch) if step.number > state.step]
-    if left and epoch <= run.settings.train.num_epochs:
-        asks = [Ask(state.current.skill, task, run.sample(epoch)) for task in left[0].batches[0].tasks]
+    left = [] if epoch is None else [step for step in run.plan.epoch(epoch) if step.number > state.step]
+    if left:
+        asks = [Ask(state.current.skill, task, run.sample(left[0].epoch)) for task in left[0].batches[0].tasks]
         run.pool.prefetch(asks, rollout_purpose(run, left[0], 0))
     if not state.current.outcomes:
         run.pool.prefetch([Ask(state.start.skill, task) for task in run.splits.selection], BASELINE)
