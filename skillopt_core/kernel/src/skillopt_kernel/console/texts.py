@@ -22,7 +22,7 @@ def event_lines(event: Event, *, training: bool) -> list[str]:
     if event.name == "step_finished":
         return [step_line(event)]
     if event.name == "epoch_finished":
-        early = event.data["ended_early"]
+        early = event.data.get("ended_early")
         return [epoch_line(event), *([early[0].upper() + early[1:]] if early else [])]
     return [""] if event.name == "run_finished" else []
 
