@@ -128,8 +128,12 @@ def test_what_as_dict_says_can_be_loaded_again(folder: Folder) -> None:
         ("- a\n", "bad.yaml:1:1: a configuration is a mapping of sections such as `train:`"),
         ("train: 3\n", "bad.yaml:1:1: train: is a section, a mapping of keys"),
         ("trian: {}\n", "bad.yaml:1:1: trian: is no section; did you mean 'train'?"),
-        ("\nbatch_size: 4\n", "bad.yaml:2:1: batch_size: belongs in the section `train`: write `train: {batch_size"),
-        ("edit_budget: 4\n", "bad.yaml:1:1: edit_budget: belongs in the section `optimizer`: write `optimizer: {lear"),
+        ("\nbatchsize: 4\n", "bad.yaml:2:1: batchsize: is no section and no key; did you mean 'batch_size'?"),
+        ("trian:\n", "bad.yaml:1:1: trian: is no section and no key; did you mean 'train'?"),
+        ("\nbatch_size: x\n", "bad.yaml:2:1: batch_size: expected a whole number, got the text 'x'"),
+        ("edit_budgt: 4\n", "bad.yaml:1:1: edit_budgt: is no section and no key; did you mean 'edit_budget'?"),
+        ("max_turns: 1\n", "bad.yaml:1:1: max_turns: is no section and no key; if it is an environment's, name that"),
+        ("env: {max_turns: 1}\n", "bad.yaml:1:7: env.max_turns: is no key; if it is an environment's, name that first"),
         ("train:\n  seed: !!python/name:os.system x\n", "bad.yaml:2:9: the tag !!python/name:os.system is not"),
         ("train: &a\n  seed: *a\n", "bad.yaml: is nested too deeply, or an alias stands in its own value"),
         ("? [a]\n: 1\n", "bad.yaml:1:3: a key must be a word"),
@@ -146,7 +150,7 @@ def test_a_bad_file_is_an_error_with_its_place(folder: Folder, text: str, proble
     folder.write("bad.yaml", text)
     with pytest.raises(ConfigError) as caught:
         load_config("bad.yaml")
-    assert caught.value.problems[0].startswith(problem)
+    assert [each for each in caught.value.problems if each.startswith(problem)]
 
 
 def test_case_o_w4_utf8_whatever_the_locale(folder: Folder) -> None:
@@ -201,14 +205,15 @@ def test_a_text_key_keeps_its_text_in_overrides_and_files(folder: Folder) -> Non
     ("override", "problem"),
     [
         ("train.batchsize=10", "-o: train.batchsize: is no key; did you mean 'batch_size'?"),  # case O-F3
-        ("trian.seed=1", "-o: 'trian' is no section; did you mean 'train'?"),
-        ("batchsize=10", "-o: no section has the key 'batchsize'; did you mean 'batch_size'?"),
+        ("trian.seed=1", "-o: trian: is no section; did you mean 'train'?"),
+        ("batchsize=10", "-o: batchsize: is no section and no key; did you mean 'batch_size'?"),
         ("train.seed", "-o train.seed: expected section.key=value, such as train.batch_size=8"),
         ("=3", "-o : expected section.key=value"),
         ("train.seed.x=3", "-o: train.seed: expected a whole number, got a mapping"),
         ("train.seed=", "-o: train.seed: expected a whole number, got the text ''"),
         ("train.batch_size=0", "-o: train.batch_size: must be at least 1, not 0"),  # case O-F4
-        ("max_turns=3", "-o: no section has the key 'max_turns'; a driver's key is written section.key=value"),
+        ("train=3", "-o: train: is a section, a mapping of keys"),
+        ("gate_weight=1", "-o: gate_weight: is no section and no key; did you mean"),
     ],
 )
 def test_a_bad_override_is_an_error(folder: Folder, override: str, problem: str) -> None:

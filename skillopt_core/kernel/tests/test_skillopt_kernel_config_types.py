@@ -152,7 +152,7 @@ def test_known_keys_of_drivers_that_are_not_in_use(folder: Folder) -> None:
         "model.target_codex_exec_path", "model.target_probe_tool_path",
     }  # fmt: skip
     assert config.unused["model.target_probe_tool_path"] == "the backend probe_tool is not in use"
-    assert "run.yaml:4:9: train.steps_per_epoch: is computed from the data" in config.warnings[0]
+    assert "run.yaml:4:9: train.steps_per_epoch: has no effect, since it is computed" in config.warnings[0]
 
 
 def test_unused_keys_are_checked_where_their_driver_is_installed(folder: Folder) -> None:

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 
 from attrs import evolve
 
-from skillopt_kernel.config.draft import ROLES, Draft, Owner
+from skillopt_kernel.config.draft import Draft, Owner
+from skillopt_kernel.config.layers import ROLES
 from skillopt_kernel.config.reading import read_value
 from skillopt_kernel.config.resolved import BackendChoice
 from skillopt_kernel.config.schema import ModelSettings

@@ -11,8 +11,9 @@ from attrs import evolve
 
 from skillopt_kernel.config import known
 from skillopt_kernel.config.backends import resolve_backends
-from skillopt_kernel.config.draft import KERNEL_KEYS, Draft, load_owner, without_role
+from skillopt_kernel.config.draft import Draft, load_owner
 from skillopt_kernel.config.fields import is_secret_name
+from skillopt_kernel.config.layers import ALLOWED, in_sections, without_role
 from skillopt_kernel.config.load import Loaded, Override
 from skillopt_kernel.config.resolved import DRIVER_KEYS, Config, DriverChoice
 from skillopt_kernel.config.schema import SECTIONS, HooksSettings, PromptFile
@@ -21,14 +22,14 @@ from skillopt_kernel.config.tree import Node, merge
 from skillopt_kernel.errors import ConfigError, SkillOptError
 from skillopt_kernel.plugins.manifest import Manifest
 
-_ALLOWED = (*SECTIONS, "prompts")
 _SWITCH = fields_of(HooksSettings)["strict"]  # as what the switch of a hook plugin is read: true or false
-_LISTED = f"; there are {', '.join(_ALLOWED)}"
+_LISTED = f"; there are {', '.join(ALLOWED)}"
 
 
 def build(loaded: Loaded, overrides: Sequence[Override], environ: Mapping[str, str]) -> Config:
     """Resolve a configuration. Raises `ConfigError` with every problem that was found."""
     draft = Draft(loaded.root, environ)
+    draft.warnings += loaded.warnings
     _check_sections(draft)
     _apply(draft, overrides)
     _stop(draft)  # the sections must stand before what is in them can be judged
@@ -68,34 +69,20 @@ def _stop(draft: Draft) -> None:
 
 
 def _check_sections(draft: Draft) -> None:
-    """Every key outside a section is a problem; one that has a section is told which."""
     for key, node in draft.root.value.items():
-        homes = draft.homes(key) if key not in _ALLOWED else []
-        if homes:
-            section, _, name = homes[0].partition(".")
-            draft.problem(node, key, f"belongs in the section `{section}`: write `{section}: {{{name}: ...}}`")
-        elif key not in _ALLOWED:
-            draft.problem(node, key, f"is no section{guess(key, _ALLOWED, _LISTED)}")
+        if key not in ALLOWED:
+            draft.problem(node, key, f"is no section{guess(key, ALLOWED, _LISTED)}")
         elif not (node.value is None or isinstance(node.value, dict)):
             draft.problem(node, key, "is a section, a mapping of keys")
 
 
 def _apply(draft: Draft, overrides: Sequence[Override]) -> None:
-    """Put overrides into the tree, bare ones into the one section that owns the key."""
+    """Put overrides into the tree, one after the other, each a layer of its own."""
     for key, node in overrides:
-        section = key.partition(".")[0]
-        whole = "." in key or (key in _ALLOWED and isinstance(node.value, dict))
-        homes = [key] if whole else draft.homes(key)
-        if whole and section not in _ALLOWED:
-            draft.problems.append(f"{node.place}: {section!r} is no section{guess(section, _ALLOWED, _LISTED)}")
-        elif homes:
-            for name in reversed(homes[0].split(".")):
-                node = Node({name: node}, node.place)
-            draft.root = merge(draft.root, node)
-        else:
-            names = [each.partition(".")[2] for each in KERNEL_KEYS]
-            hint = guess(key, names, "; a driver's key is written section.key=value")
-            draft.problems.append(f"{node.place}: no section has the key {key!r}{hint}")
+        for name in reversed(key.split(".")):
+            node = Node({name: node}, node.place)
+        draft.root = merge(draft.root, in_sections(node, draft.warnings))
+    _check_sections(draft)
 
 
 def _take_prompts(draft: Draft) -> dict[str, Path]:
@@ -126,7 +113,9 @@ def _take_drivers(draft: Draft, kernel: dict[str, Any]) -> dict[str, DriverChoic
             name = "threads"
         where = draft.where(key)
         owner = draft.load(kind, name, where) if name else None
-        if owner is not None:
+        if owner is None and name:
+            draft.ownerless.add(section)
+        elif owner is not None:
             section = owner[0].section or section
             settings = draft.take(owner[1], draft.section(section), f"{section}.", where)
             drivers[kind] = DriverChoice(kind, name, settings, where)
@@ -190,16 +179,17 @@ def _check_other_keys(draft: Draft) -> None:
     for key, node in list(draft.untaken()):
         section, _, name = key.partition(".")
         backend = draft.backend_of(name) if section == "model" else None
-        if key in known.IGNORED:
-            draft.warnings.append(f"{node.where}: {key}: {known.IGNORED[key]}")
-            draft.unused[key] = known.IGNORED[key]
+        retired = known.RETIRED.get(f"{section}.{without_role(name)}")
+        if retired is not None:
+            draft.warnings.append(f"{node.where}: {node.alias or key}: {retired}")
+            draft.origins[key], draft.unused[key] = str(node.place), retired
         elif backend is not None:
             _check_idle(draft, node, key, "backend", backend)
         elif key in known.OWNED:
             _check_idle(draft, node, key, *known.OWNED[key])
         elif key in draft.hook_owners:
             _check_idle(draft, node, key, "hook", draft.hook_owners[key][0].name)
-        else:
+        elif section not in draft.ownerless:
             keys = (*draft.origins, *known.OWNED)
             draft.unknown(key, node, {each.partition(".")[2] for each in keys if each.startswith(f"{section}.")})
 

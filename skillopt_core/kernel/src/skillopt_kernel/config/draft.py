@@ -12,15 +12,12 @@ from attrs import evolve
 
 from skillopt_kernel.config import known
 from skillopt_kernel.config.fields import is_secret
+from skillopt_kernel.config.layers import ALLOWED, HOMES, home, without_role
 from skillopt_kernel.config.schema import SECTIONS
 from skillopt_kernel.config.structure import Structurer, fields_of, guess
 from skillopt_kernel.config.tree import DEFAULT, Node
 from skillopt_kernel.errors import SkillOptError
 from skillopt_kernel.plugins.manifest import Manifest
-
-ROLES = ("optimizer", "target", "judge")
-
-KERNEL_KEYS = [f"{section}.{name}" for section, settings in SECTIONS.items() for name in fields_of(settings)]
 
 Owner = tuple[Manifest, type | None]
 """A driver's or plugin's manifest and the class of its settings."""
@@ -49,12 +46,14 @@ class Draft(Structurer):
 
     origins  dotted key -> where its value came from, for every key that has been taken
     unused   dotted key -> why nothing reads it
+    ownerless  sections whose driver cannot be loaded, so that nobody can judge their further keys
     """
 
     def __init__(self, root: Node, environ: Mapping[str, str]) -> None:
         super().__init__()
         self.root, self.environ = root, environ
         self.origins: dict[str, str] = {}
+        self.ownerless: set[str] = set()
         self.unused: dict[str, str] = {}
         self.credentials: set[str] = set()
 
@@ -117,20 +116,22 @@ class Draft(Structurer):
                 )
         return value
 
-    def homes(self, name: str) -> list[str]:
-        """The dotted keys that a key without its section may mean."""
-        if name in known.FLAT:
-            return [known.FLAT[name]]
-        found = [key for key in (*KERNEL_KEYS, *self.origins, *known.OWNED, *known.IGNORED) if key.endswith(f".{name}")]
-        return found or ([f"model.{name}"] if self.backend_of(name) else [])
-
     def unknown(self, key: str, node: Node, names: Iterable[str]) -> None:
         """Collect an unknown key with the nearest of `names`, or the section that has it, or `names`."""
-        name = key.rpartition(".")[2]
-        homes = [home.partition(".")[0] for home in self.homes(name)]
-        there = ", ".join(sorted(names))
-        otherwise = f"; it belongs in the section `{homes[0]}`" if homes else f"; the section has {there}"
-        self.problem(node, key, f"is no key{guess(name, names, otherwise)}")
+        section, _, name = key.rpartition(".")
+        found = home(name) or next((each for each in self.origins if each.endswith(f".{name}")), None)
+        environment = self.section("env").get("name")
+        otherwise = f"; the section has {', '.join(sorted(names))}"
+        if found:
+            otherwise = f"; it belongs in the section `{found.partition('.')[0]}`"
+        elif section == "env" and (environment is None or environment.empty):
+            otherwise = "; if it is an environment's, name that first (env.name)"
+        elif node.alias is not None:
+            otherwise = "; a driver's key is written section.key"
+        if node.alias is not None:
+            self.problem(node, key, f"is no section and no key{guess(name, {*names, *HOMES, *ALLOWED}, otherwise)}")
+        else:
+            self.problem(node, key, f"is no key{guess(name, names, otherwise)}")
 
     @cached_property
     def hook_owners(self) -> dict[str, Owner]:
@@ -148,25 +149,12 @@ class Draft(Structurer):
 
     @cached_property
     def _prefixes(self) -> dict[str, str]:
-        """What a backend's keys begin with -> its name, of the installed backends and of those people know."""
-        from skillopt_kernel.plugins.discovery import installed, read_manifest
-
-        found = dict(known.PREFIXES)
-        for plugin in installed("backend"):
-            with suppress(SkillOptError):
-                found[read_manifest(plugin).prefix or f"{plugin.name}_"] = plugin.name
-        return found
+        return known.backend_prefixes()
 
     def backend_of(self, name: str) -> str | None:
         """The backend whose prefix a key of `model` bears, with or without a role before it."""
         plain = without_role(name)
         return next((backend for prefix, backend in self._prefixes.items() if plain.startswith(prefix)), None)
-
-
-def without_role(name: str) -> str:
-    """A key of `model` without the role that it is for: "target_qwen_chat_timeout" is "qwen_chat_timeout"."""
-    role, _, rest = name.partition("_")
-    return rest if role in ROLES and rest else name
 
 
 def _named(node: Node, key: str) -> Node:

@@ -8,6 +8,7 @@ from typing import Any
 
 from attrs import evolve, frozen
 
+from skillopt_kernel.config.layers import in_sections
 from skillopt_kernel.config.packaged import PREFIX, candidates, find_packaged, package_path, packaged_names
 from skillopt_kernel.config.reading import read_file, read_value
 from skillopt_kernel.config.tree import Node, Place, from_python, merge
@@ -18,7 +19,7 @@ from skillopt_kernel.plugins.known import distribution_of
 BASE = "_base_"
 
 Override = tuple[str, Node]
-"""The dotted key (or a bare one, which its owner's section is found for) and the value."""
+"""The dotted key, or a name outside any section as in a flat file, and the value."""
 
 
 @frozen
@@ -28,16 +29,18 @@ class Loaded:
     root: Node
     name: str
     path: Path | None
+    warnings: tuple[str, ...]
 
 
 def load(source: str | Path | Mapping[str, Any]) -> Loaded:
     """Read `source` with its bases. Raises `ConfigError` for anything that cannot be found or read."""
+    warnings: list[str] = []
     if isinstance(source, Mapping):
         root = from_python(source, Place("the mapping given", folder=Path.cwd()))
-        return Loaded(_with_bases(root, 0, ()), "configuration", None)
+        return Loaded(_with_bases(root, 0, (), warnings), "configuration", None, tuple(warnings))
     path, label = _find(str(source), Place("command line"), str(source))
     name = str(source) if label.endswith(f"/configs/{source}.yaml") else path.stem
-    return Loaded(_read(path, label, 0, ()), name, path)
+    return Loaded(_read(path, label, 0, (), warnings), name, path, tuple(warnings))
 
 
 def _find(text: str, place: Place, where: str) -> tuple[Path, str]:
@@ -65,12 +68,12 @@ def _shown(path: Path) -> str:
     return path.relative_to(Path.cwd()).as_posix() if path.is_relative_to(Path.cwd()) else str(path)
 
 
-def _read(path: Path, label: str, depth: int, above: tuple[Path, ...]) -> Node:
-    return _with_bases(read_file(path, label, depth), depth, (*above, path.resolve()))
+def _read(path: Path, label: str, depth: int, above: tuple[Path, ...], warnings: list[str]) -> Node:
+    return _with_bases(read_file(path, label, depth), depth, (*above, path.resolve()), warnings)
 
 
-def _with_bases(root: Node, depth: int, above: tuple[Path, ...]) -> Node:
-    own = evolve(root, value={key: item for key, item in root.value.items() if key != BASE})
+def _with_bases(root: Node, depth: int, above: tuple[Path, ...], warnings: list[str]) -> Node:
+    own = in_sections(evolve(root, value={key: item for key, item in root.value.items() if key != BASE}), warnings)
     named = root.value.get(BASE)
     if named is None or named.empty:
         return own
@@ -83,7 +86,7 @@ def _with_bases(root: Node, depth: int, above: tuple[Path, ...]) -> Node:
         if path.resolve() in above:
             chain = " -> ".join(_shown(each) for each in (*above, path))
             raise ConfigError(f"{where}: the files inherit from each other in a circle: {chain}")
-        merged = merge(merged, _read(path, label, depth + 1, above))
+        merged = merge(merged, _read(path, label, depth + 1, above, warnings))
     return merge(merged, own)
 
 

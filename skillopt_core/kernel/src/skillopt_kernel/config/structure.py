@@ -107,7 +107,7 @@ class Structurer:
 
     def problem(self, node: Node, key: str, sentence: str) -> None:
         """Collect one problem."""
-        line = f"{node.where}: {key}: {sentence}"
+        line = f"{node.where}: {node.alias or key}: {sentence}"
         if line not in self.problems:
             self.problems.append(line)
 
@@ -146,7 +146,7 @@ class Structurer:
         if not there and given.path == "input":
             raise _Mismatch(given, sentence)
         if not there:
-            self.warnings.append(f"{given.node.where}: {given.key}: {sentence}")
+            self.warnings.append(f"{given.node.where}: {given.node.alias or given.key}: {sentence}")
         self.written[str(found)] = text
         return found
 

@@ -39,14 +39,16 @@ DEFAULT = Place("default", depth=1_000_000)
 class Node:
     """One value: a scalar, a tuple of nodes, or a dict of nodes by key.
 
-    text  how a plain scalar was spelt, so that a text key keeps `no` or `1e10` as they stand
-    key   the place of the key that this is the value of
+    text   how a plain scalar was spelt, so that a text key keeps `no` or `1e10` as they stand
+    key    the place of the key that this is the value of
+    alias  how the key was written, where that is not its dotted name; messages name it so
     """
 
     value: Any
     place: Place
     text: str | None = None
     key: Place | None = field(default=None, eq=False)
+    alias: str | None = field(default=None, eq=False)
 
     @property
     def where(self) -> Place:
