@@ -60,6 +60,7 @@ class ChatSettings:
     temperature: float | None = None
     verbose: bool = False
     region: str = option("", "region", env="PROBE_PLACE")
+    licence: str = option("", "licence", env="PROBE_LICENCE", secret=True)
 
 @frozen
 class ToolSettings:

@@ -159,10 +159,36 @@ def test_credentials_are_collected_and_shown_nowhere(folder: Folder) -> None:
     assert from_environment.credentials == {"sk-env-12"} and "sk-env-12" not in str(from_environment.as_dict())
 
 
-def test_a_credential_on_the_command_line_is_warned_of_without_its_value(folder: Folder) -> None:
-    config = folder.load("", "model.probe_chat_api_key=sk-secret-7")
-    assert len(config.warnings) == 1 and "PROBE_CHAT_API_KEY" in config.warnings[0]
-    assert "sk-secret-7" not in config.warnings[0]
+@pytest.mark.parametrize(
+    ("key", "told"),
+    [
+        ("model.probe_chat_api_key", "PROBE_CHAT_API_KEY instead"),
+        ("probe_chat_api_key", "-o model.probe_chat_api_key: a credential"),
+        ("model.target_probe_chat_api_key", "TARGET_PROBE_CHAT_API_KEY instead"),
+        (
+            "model.judge_probe_chat_licence",
+            "JUDGE_PROBE_LICENCE instead",
+        ),  # secret, and from a variable of its own name
+        ("model.qwen_chat_api_key", "QWEN_CHAT_API_KEY instead"),  # neither in use nor installed
+        ("hooks.settings={'acme.hooks:C': {api-key: VALUE}} hooks.plugins=['acme.hooks:C']", "a file that only you"),
+    ],
+)
+def test_a_credential_on_the_command_line_is_warned_of_once_without_its_value(
+    folder: Folder, key: str, told: str
+) -> None:
+    words = [word.replace("VALUE", "sk-secret-7") for word in (key if "=" in key else f"{key}=VALUE").split(" h")]
+    config = folder.load("", words[0], *(f"h{word}" for word in words[1:]))
+    (warning,) = config.warnings
+    assert told in warning and "sk-secret-7" not in warning
+    assert "sk-secret-7" in config.credentials
+
+
+@pytest.mark.parametrize("override", ["model.probe_chat_api_key=", "model.rewrite_max_completion_tokens=9000"])
+def test_what_is_no_credential_is_not_warned_of(folder: Folder, override: str) -> None:
+    assert not folder.load("", override).warnings
+
+
+def test_a_credential_of_the_wrong_type_is_not_quoted(folder: Folder) -> None:
     (problem,) = folder.problems("model: {probe_chat_api_key: [sk-secret-7]}\n")
     assert "sk-secret-7" not in problem and problem.startswith("run.yaml:2:9: model.probe_chat_api_key: ")
 

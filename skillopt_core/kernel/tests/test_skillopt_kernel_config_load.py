@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 from skillopt_kernel.config import load_config
+from skillopt_kernel.config.load import flag
 from skillopt_kernel.config.schema import SECTIONS
 from skillopt_kernel.errors import ConfigError
 from skillopt_kernel_config_probes import DRIVERS, Folder
@@ -227,6 +228,18 @@ def test_a_bare_key_finds_its_one_section(folder: Folder) -> None:
     assert config.train.batch_size == 4 and config.env.split_dir == folder.root
     assert config.driver("scheduler").settings.learning_rate == 7
     assert config.backends["target"].settings.verbose is True
+
+
+def test_a_flag_of_its_own_is_an_override_that_messages_name(folder: Folder) -> None:
+    folder.write("run.yaml", "_base_: probes\n")
+    given = ["train.seed=4", flag("--seed", "train.seed", "5"), flag("--target_model", "model.target", "no")]
+    config = load_config("run.yaml", given, environ={})
+    assert config.train.seed == 5 and config.backends["target"].model == "no"
+    assert config.origins["train.seed"] == "--seed"
+    with pytest.raises(ConfigError, match=r"^--seed: train\.seed: expected a whole number, got the text 'many'$"):
+        load_config("run.yaml", [flag("--seed", "train.seed", "many")])
+    with pytest.raises(ConfigError, match=r"^--max_turn: env\.max_turn: is no key of the environment probe_env; did"):
+        load_config("run.yaml", [flag("--max_turn", "env.max_turn", "3")])
 
 
 def test_a_plugin_overrides_as_the_command_line_does(folder: Folder) -> None:

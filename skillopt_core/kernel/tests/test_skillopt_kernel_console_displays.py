@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from rich.console import Console
+from skillopt_kernel.console import error
 from skillopt_kernel.console.displays import Display, JsonDisplay, PlainDisplay, display_for
 from skillopt_kernel.console.live import LiveDisplay
 from skillopt_kernel.store.events import Event
@@ -139,7 +140,6 @@ def test_plain_lines(capsys: pytest.CaptureFixture[str]) -> None:
         "  epoch end  no plugin performs an epoch-end update",
         "  workers    8",
         "  folder     outputs/demo-1234abcd",
-        "Warning: a price is unknown →",
         "  rollout       1.3s  hard 0.1000, missing 0",
         "Step 1: accept_new_best, rollout 0.1000, candidate 0.3333, best 0.4000, 112.3s",
         "Epoch 1: 1 accepted, 2 rejected, 1 skipped, best 0.4000",
@@ -215,11 +215,14 @@ def test_the_display_that_fits(monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
 
 def test_o_w1_a_cp1252_console_gets_every_line(monkeypatch: pytest.MonkeyPatch) -> None:
     raw = io.BytesIO()
+    complaints = io.BytesIO()
     monkeypatch.setattr("sys.stdout", io.TextIOWrapper(raw, encoding="cp1252"))
+    monkeypatch.setattr("sys.stderr", io.TextIOWrapper(complaints, encoding="cp1252"))
     take(PlainDisplay(), event("run_started", **(START | {"folder": "läuft→"})))
+    error("Warning: a price is unknown →")
     text = raw.getvalue().decode("cp1252")
     assert "läuft?" in text
-    assert "a price is unknown ?" in text
+    assert complaints.getvalue().decode("cp1252").strip() == "Warning: a price is unknown ?"
 
 
 def test_o_w1_the_live_block_is_plain_on_a_cp1252_terminal() -> None:

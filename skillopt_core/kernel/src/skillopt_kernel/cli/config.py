@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from skillopt_kernel.cli.options import SeveralAfterOneFlag, chosen_config, config_options, override_option
+from skillopt_kernel.cli.options import SeveralAfterOneFlag, config_options, loaded, override_option
 
 if TYPE_CHECKING:
     from skillopt_kernel.config import Config
@@ -29,12 +29,9 @@ def show(
     config: str | None, config_option: str | None, overrides: tuple[str, ...], origins: bool, prompts: bool
 ) -> int:
     """Print what CONFIG, a file or a packaged name, comes to. Credentials are never shown."""
-    from skillopt_kernel.config import load_config
-    from skillopt_kernel.console import echo, error
+    from skillopt_kernel.console import echo
 
-    resolved = load_config(chosen_config(config, config_option), overrides)
-    for warning in resolved.warnings:
-        error(f"Warning: {warning}")
+    resolved = loaded(config, config_option, overrides)
     for line in _prompt_lines(resolved) if prompts else _lines(resolved, origins):
         echo(line)
     return 0

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from skillopt_kernel.cli.options import SeveralAfterOneFlag, chosen_config, displayed, run_options
+from skillopt_kernel.cli.options import SeveralAfterOneFlag, displayed, loaded, run_options
 
 
 @click.command(cls=SeveralAfterOneFlag)
@@ -36,7 +36,7 @@ def evaluate(
     from skillopt_kernel.loop import api
 
     with displayed(quiet=quiet, as_json=as_json, training=False) as shown:
-        result = api.evaluate(chosen_config(config, config_option), skill, split, overrides, out=out, **shown)
+        result = api.evaluate(loaded(config, config_option, overrides), skill, split, out=out, **shown)
     echo(json.dumps({"evaluation": attrs.asdict(result)}) if as_json else _text(result))
     return 0 if result.n_scored == result.n_items else StoppedEarly.exit_code
 

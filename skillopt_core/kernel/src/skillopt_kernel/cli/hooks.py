@@ -6,7 +6,7 @@ import inspect
 
 import click
 
-from skillopt_kernel.cli.options import SeveralAfterOneFlag, chosen_config, config_options, override_option
+from skillopt_kernel.cli.options import SeveralAfterOneFlag, config_options, loaded, override_option
 from skillopt_kernel.console import echo
 
 
@@ -38,15 +38,14 @@ def hooks(ctx: click.Context) -> None:
 @override_option
 def explain(config: str | None, config_option: str | None, overrides: tuple[str, ...]) -> None:
     """Print who is asked at each hook under CONFIG, in order; `[wrap]` stands around those that follow it."""
-    from skillopt_kernel.config import load_config
     from skillopt_kernel.loop.preparing import place_of
     from skillopt_kernel.plugins.assembly import assemble
     from skillopt_kernel.plugins.registry import HOOKS
     from skillopt_kernel.stages import default_stages
 
-    loaded = load_config(chosen_config(config, config_option), overrides)
-    folder = loaded.path.parent if loaded.path is not None else None
-    assembled = assemble(default_stages(), loaded.hooks, folder, where=lambda key: place_of(loaded, key))
+    resolved = loaded(config, config_option, overrides)
+    folder = resolved.path.parent if resolved.path is not None else None
+    assembled = assemble(default_stages(), resolved.hooks, folder, where=lambda key: place_of(resolved, key))
     for hook in HOOKS:
         asked = assembled.asked(hook)
         names = [f"[wrap] {each.plugin}" if each.wrapper else each.plugin for each in asked]

@@ -5,16 +5,19 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from skillopt_kernel.console import error
+
+if TYPE_CHECKING:
+    from skillopt_kernel.config import Config
 
 INTERRUPTED = 130
 
@@ -71,6 +74,16 @@ def chosen_config(argument: str | None, option: str | None) -> str:
             "CONFIG is missing: a file, or a packaged name such as demo (`skillopt config list` shows them)."
         )
     return chosen
+
+
+def loaded(argument: str | None, option: str | None, overrides: Sequence[str]) -> Config:
+    """The configuration that was asked for; its warnings go to standard error, whatever is done with it."""
+    from skillopt_kernel.config import load_config
+
+    config = load_config(chosen_config(argument, option), overrides)
+    for warning in config.warnings:
+        error(f"Warning: {warning}")
+    return config
 
 
 def run_options(function: OverrideCommand) -> OverrideCommand:

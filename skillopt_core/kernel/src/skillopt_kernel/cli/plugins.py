@@ -55,7 +55,7 @@ def _settings(manifest: Manifest, settings: type[Any]) -> Iterator[tuple[str, li
     """Each field as "key: type = default", with the lines that explain it."""
     import attrs
 
-    from skillopt_kernel.config.fields import default_of, description, is_secret
+    from skillopt_kernel.config.fields import default_of, description, is_secret, variable_of
 
     for field in attrs.fields(attrs.resolve_types(settings)):
         name = getattr(field.type, "__name__", "") if isinstance(field.type, type) else str(field.type)
@@ -64,8 +64,7 @@ def _settings(manifest: Manifest, settings: type[Any]) -> Iterator[tuple[str, li
         if is_secret(field):
             lines.append("a credential: never shown, never stored")
         if manifest.kind == "backend":
-            variable = field.metadata.get("env", (manifest.prefix + field.name).upper())
-            lines.append(f"environment: {variable}")
+            lines.append(f"environment: {variable_of(field, manifest.prefix)}")
         yield f"{_section(manifest)}{field.name}: {name or 'any'} = {default}", lines
 
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from skillopt_kernel.cli.options import SeveralAfterOneFlag, chosen_config, displayed, run_options
+from skillopt_kernel.cli.options import SeveralAfterOneFlag, displayed, loaded, run_options
+
+if TYPE_CHECKING:
+    from skillopt_kernel.config import Config
 
 
 @click.command(cls=SeveralAfterOneFlag)
@@ -39,11 +42,11 @@ def train(
     from skillopt_kernel.errors import StoppedEarly
     from skillopt_kernel.loop import api
 
+    chosen = loaded(config, config_option, overrides)
     if seeds is not None:
-        chosen = chosen_config(config, config_option)
-        return _series(chosen, seeds, overrides, quiet=quiet, as_json=as_json, out=out, fresh=fresh)
+        return _series(chosen, seeds, quiet=quiet, as_json=as_json, out=out, fresh=fresh)
     with displayed(quiet=quiet, as_json=as_json, training=True) as shown:
-        summary = api.train(chosen_config(config, config_option), overrides, out=out, fresh=fresh, **shown)
+        summary = api.train(chosen, out=out, fresh=fresh, **shown)
     if as_json:
         echo(json.dumps({"summary": summary.as_json()}))
     else:
@@ -56,13 +59,13 @@ def train(
     return 0 if summary.status == "finished" else StoppedEarly.exit_code
 
 
-def _series(config: str, seeds: str, overrides: tuple[str, ...], *, quiet: bool, as_json: bool, **where: Any) -> int:
+def _series(config: Config, seeds: str, *, quiet: bool, as_json: bool, **where: Any) -> int:
     from skillopt_kernel.console import echo
     from skillopt_kernel.console.texts import seeds_text
     from skillopt_kernel.errors import StoppedEarly
     from skillopt_kernel.loop.series import train_seeds
 
     with displayed(quiet=quiet, as_json=as_json, training=True) as shown:
-        summary = train_seeds(config, seeds, overrides, **where, **shown)
+        summary = train_seeds(config, seeds, **where, **shown)
     echo(json.dumps({"seeds": summary.as_json() | {"folder": summary.folder}}) if as_json else seeds_text(summary))
     return 0 if summary.status == "finished" else StoppedEarly.exit_code

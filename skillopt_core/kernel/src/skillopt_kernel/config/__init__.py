@@ -23,14 +23,14 @@ __all__ = [
 
 def load_config(
     source: str | Path | Mapping[str, Any],
-    overrides: Sequence[str] = (),
+    overrides: Sequence[str | tuple[str, Any]] = (),
     *,
     environ: Mapping[str, str] | None = None,
 ) -> Config:
     """Read and resolve a configuration.
 
     source     a file, a packaged name ("searchqa"), or a mapping of sections
-    overrides  "section.key=value", later ones over earlier ones, all over the file
+    overrides  "section.key=value" (or `load.flag(...)`), later ones over earlier ones, all over the file
     environ    environment variables for backends' settings; the process's own when left out
 
     Nearest wins: overrides, the file, its `_base_` files, the environment (backends' settings only), defaults.

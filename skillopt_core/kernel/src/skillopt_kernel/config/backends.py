@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from attrs import evolve
 
 from skillopt_kernel.config.draft import Draft, Owner
+from skillopt_kernel.config.fields import variable_of
 from skillopt_kernel.config.layers import ROLES
 from skillopt_kernel.config.reading import read_value
 from skillopt_kernel.config.resolved import BackendChoice
@@ -64,7 +65,7 @@ class _Role:
         values = {}
         for name, field in fields_of(settings).items():
             key = manifest.prefix + name
-            variable = field.metadata.get("env") or key.upper()
+            variable = variable_of(field, manifest.prefix)
             found = self.written([f"{each}_{key}" for each in self.asked] + [key])
             if found is None:
                 found = self.variable([f"{each.upper()}_{variable}" for each in self.asked] + [variable])

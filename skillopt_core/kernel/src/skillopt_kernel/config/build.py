@@ -11,8 +11,8 @@ from attrs import evolve
 
 from skillopt_kernel.config import known
 from skillopt_kernel.config.backends import resolve_backends
+from skillopt_kernel.config.credentials import take_credentials
 from skillopt_kernel.config.draft import Draft, load_owner
-from skillopt_kernel.config.fields import is_secret_name
 from skillopt_kernel.config.layers import ALLOWED, in_sections, without_role
 from skillopt_kernel.config.load import Loaded, Override
 from skillopt_kernel.config.resolved import DRIVER_KEYS, Config, DriverChoice
@@ -48,7 +48,7 @@ def build(loaded: Loaded, overrides: Sequence[Override], environ: Mapping[str, s
         drivers=drivers,
         backends=backends,
         plugins=plugins,
-        credentials=frozenset(draft.credentials | _secrets_in(draft.root)),
+        credentials=take_credentials(draft),
         origins=dict(sorted(draft.origins.items())),
         unused=dict(sorted(draft.unused.items())),
         warnings=tuple(dict.fromkeys(draft.warnings)),
@@ -92,13 +92,6 @@ def _take_prompts(draft: Draft) -> dict[str, Path]:
             draft.origins[f"prompts.{name}"] = str(node.place)
             prompts[name] = draft.value(node, fields_of(PromptFile)["path"], f"prompts.{name}")
     return prompts
-
-
-def _secrets_in(node: Node, key: str = "") -> set[str]:
-    """Every text under a key whose name says that it holds a credential, used or not."""
-    if isinstance(node.value, dict):
-        return set().union(*(_secrets_in(item, name) for name, item in node.value.items()))
-    return {node.written} if is_secret_name(key) and isinstance(node.value, str) and not node.empty else set()
 
 
 def _take_drivers(draft: Draft, kernel: dict[str, Any]) -> dict[str, DriverChoice]:

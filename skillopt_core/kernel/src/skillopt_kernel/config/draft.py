@@ -11,7 +11,7 @@ import attrs
 from attrs import evolve
 
 from skillopt_kernel.config import known
-from skillopt_kernel.config.fields import is_secret
+from skillopt_kernel.config.fields import is_secret, variable_of
 from skillopt_kernel.config.layers import ALLOWED, HOMES, home, without_role
 from skillopt_kernel.config.schema import SECTIONS
 from skillopt_kernel.config.structure import Structurer, fields_of, guess
@@ -44,9 +44,10 @@ def load_owner(kind: str, name: str, where: str = "") -> Owner:
 class Draft(Structurer):
     """Structures the keys of one merged tree.
 
-    origins  dotted key -> where its value came from, for every key that has been taken
-    unused   dotted key -> why nothing reads it
+    origins    dotted key -> where its value came from, for every key that has been taken
+    unused     dotted key -> why nothing reads it
     ownerless  sections whose driver cannot be loaded, so that nobody can judge their further keys
+    secrets    the credentials that have been taken
     """
 
     def __init__(self, root: Node, environ: Mapping[str, str]) -> None:
@@ -55,7 +56,7 @@ class Draft(Structurer):
         self.origins: dict[str, str] = {}
         self.ownerless: set[str] = set()
         self.unused: dict[str, str] = {}
-        self.credentials: set[str] = set()
+        self.secrets: set[Node] = set()
 
     def section(self, name: str) -> dict[str, Node]:
         """The keys of a section that are set; a section that is null or missing has none."""
@@ -104,16 +105,10 @@ class Draft(Structurer):
         return self.build(settings, values, where or prefix.rstrip("."))
 
     def setting(self, node: Node, field: attrs.Attribute[Any], key: str) -> Any:
-        """As `value`; a credential is remembered, with a warning when it was written where others may read it."""
+        """As `value`; a credential is remembered."""
         value = self.value(node, field, key)
         if is_secret(field) and isinstance(value, str) and value:
-            self.credentials.add(value)
-            if node.place.label == "-o":
-                variable = key.rpartition(".")[2].upper()
-                self.warnings.append(
-                    f"-o: a credential on the command line can be read by everyone on this machine and stays in the "
-                    f"shell's history; set the environment variable {variable} instead"
-                )
+            self.secrets.add(node)
         return value
 
     def unknown(self, key: str, node: Node, names: Iterable[str]) -> None:
@@ -121,17 +116,19 @@ class Draft(Structurer):
         section, _, name = key.rpartition(".")
         found = home(name) or next((each for each in self.origins if each.endswith(f".{name}")), None)
         environment = self.section("env").get("name")
+        whose = f" of the environment {environment.written}" if environment is not None and section == "env" else ""
+        nameless = environment is None or environment.empty
         otherwise = f"; the section has {', '.join(sorted(names))}"
         if found:
             otherwise = f"; it belongs in the section `{found.partition('.')[0]}`"
-        elif section == "env" and (environment is None or environment.empty):
+        elif section == "env" and nameless:
             otherwise = "; if it is an environment's, name that first (env.name)"
         elif node.alias is not None:
             otherwise = "; a driver's key is written section.key"
         if node.alias is not None:
             self.problem(node, key, f"is no section and no key{guess(name, {*names, *HOMES, *ALLOWED}, otherwise)}")
         else:
-            self.problem(node, key, f"is no key{guess(name, names, otherwise)}")
+            self.problem(node, key, f"is no key{whose}{guess(name, names, otherwise)}")
 
     @cached_property
     def hook_owners(self) -> dict[str, Owner]:
@@ -155,6 +152,20 @@ class Draft(Structurer):
         """The backend whose prefix a key of `model` bears, with or without a role before it."""
         plain = without_role(name)
         return next((backend for prefix, backend in self._prefixes.items() if plain.startswith(prefix)), None)
+
+    def variable(self, key: str) -> str | None:
+        """The environment variable that a backend asks when this key of `model` is not set; `None` for other keys."""
+        section, _, name = key.partition(".")
+        backend = self.backend_of(name) if section == "model" else None
+        if backend is None:
+            return None
+        plain = without_role(name)
+        with suppress(SkillOptError):
+            manifest, settings = load_owner("backend", backend)
+            field = fields_of(settings).get(plain.removeprefix(manifest.prefix))
+            if field is not None:
+                return name.removesuffix(plain).upper() + variable_of(field, manifest.prefix)
+        return name.upper()
 
 
 def _named(node: Node, key: str) -> Node:

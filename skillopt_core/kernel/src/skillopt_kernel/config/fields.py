@@ -93,6 +93,11 @@ def is_secret(field: attrs.Attribute[Any]) -> bool:
     return bool(field.metadata.get("secret", is_secret_name(field.name)))
 
 
+def variable_of(field: attrs.Attribute[Any], prefix: str) -> str:
+    """The environment variable that a backend's field is read from, without a role; `prefix`: of that backend."""
+    return str(field.metadata.get("env") or f"{prefix}{field.name}".upper())
+
+
 def default_of(field: attrs.Attribute[Any]) -> Any:
     """A field's default value. A factory is called; factories that take the instance are not for settings."""
     default: Any = field.default

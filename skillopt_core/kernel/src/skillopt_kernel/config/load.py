@@ -90,15 +90,18 @@ def _with_bases(root: Node, depth: int, above: tuple[Path, ...], warnings: list[
     return merge(merged, own)
 
 
-def parse_overrides(texts: Sequence[str]) -> list[Override]:
-    """Read `section.key=value` texts. Raises `ConfigError` naming all that have another form.
+def parse_overrides(given: Sequence[str | Override]) -> list[Override]:
+    """Read `section.key=value` texts; a `flag` stands as it is. Raises `ConfigError` naming all of another form.
 
     A value is read as a YAML scalar or flow collection, and keeps its text; a key that takes text uses the text
     as it stands, so that a model named `1e10` or `no` stays what it is.
     """
     place = Place("-o", depth=-1)
     found, problems = [], []
-    for text in texts:
+    for text in given:
+        if not isinstance(text, str):
+            found.append(text)
+            continue
         key, equals, value = text.partition("=")
         if equals and all(key.strip().split(".")):
             found.append((key.strip(), read_value(value.strip(), place)))
@@ -108,6 +111,11 @@ def parse_overrides(texts: Sequence[str]) -> list[Override]:
     if problems:
         raise ConfigError(*problems)
     return found
+
+
+def flag(name: str, key: str, value: str) -> Override:
+    """The override that a flag of its own stands for; messages name the flag: "--num_epochs: train.num_epochs: ..."."""
+    return key, read_value(value, Place(name, depth=-1))
 
 
 def overrides_of(values: Mapping[str, Any], origin: str) -> list[Override]:

@@ -45,8 +45,7 @@ def start_lines(data: Mapping[str, Any], *, training: bool) -> list[str]:
         told["epoch end"] = ", ".join(data["epoch_end"]) or "no plugin performs an epoch-end update"
     told |= {"workers": str(data["workers"]), "folder": data["folder"]}
     lines = [f"{doing} {data['config']}{seed}{after}"]
-    lines += [f"  {name:<11}{value}" for name, value in told.items()]
-    return lines + [f"Warning: {warning}" for warning in data["warnings"]]
+    return lines + [f"  {name:<11}{value}" for name, value in told.items()]
 
 
 def _model(about: Mapping[str, str]) -> str:

@@ -99,9 +99,12 @@ def prepare(config: Config, plugins: Sequence[tuple[str, Any]] = (), *, skill: s
 
 def configured(config: Config, assembled: Assembled, logger: logging.Logger) -> Config:
     """The configuration after every `skillopt_configure`."""
-    before_run = BeforeRun(config, config.train.seed, logger)
+    before_run, known = BeforeRun(config, config.train.seed, logger), config.warnings
     for plugin, overrides in assembled.calls.configure(before_run):  # type: ignore[arg-type]
         config = config.with_overrides(overrides, origin=f"plugin {plugin}")
+    for warning in config.warnings:
+        if warning not in known:  # the others were shown when the configuration was loaded
+            logger.warning("%s", warning)
     return config
 
 
