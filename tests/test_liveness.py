@@ -156,6 +156,7 @@ CASES: dict[str, Case] = {
     "train.batch_size": Case("2", steps("rollout_n")),
     "train.accumulation": Case("2", steps("accumulation_batches")),
     "train.seed": Case("7", FIRST_TASKS),
+    "train.samples_per_task": Case("2", steps("rollout_n"), ONE),
     "train.patience": Case("1", steps("step"), ("hooks.plugins=[silent]",)),
     "gradient.minibatch_size": Case("1", files("steps/step_0001/patches/*")),
     "gradient.merge_batch_size": Case(

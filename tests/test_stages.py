@@ -223,6 +223,18 @@ def test_groups_hold_only_scored_outcomes_failures_apart_from_successes() -> Non
     assert [one.task_id for group in groups[:2] for one in group.outcomes] == [one.task_id for one in order]
 
 
+def test_attempts_at_one_task_stand_side_by_side_and_tell_how_many_were_solved() -> None:
+    outcomes = [outcome(f"t{n}", hard) for n in range(4) for hard in (0, 1 if n else 0, None if n == 3 else 0)]
+    groups = make_minibatches(outcomes, size=3, seed=5, failure_only=False)
+    failed = [one.task_id for group in groups if group.source == "failure" for one in group.outcomes]
+    assert sorted(failed) == ["t0"] * 3 + ["t1"] * 2 + ["t2"] * 2 + ["t3"]
+    assert failed == [task for task in dict.fromkeys(failed) for _ in range(failed.count(task))]
+    assert groups[0].solved == {"t0": (0, 3), "t1": (1, 3), "t2": (1, 3), "t3": (1, 2)}
+    assert all(len(set(group.task_ids)) == len(group.task_ids) for group in groups)
+    assert groups[0].halves()[1].solved == groups[0].solved
+    assert make_minibatches([outcome("t", 0)], size=3, seed=5, failure_only=True)[0].solved == {}
+
+
 def test_failures_are_those_below_the_configured_score() -> None:
     """O-G4."""
     outcomes = [outcome(f"t{n}", hard) for n, hard in enumerate((0.75, 0.2, 1.0, 0))]

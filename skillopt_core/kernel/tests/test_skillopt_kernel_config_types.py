@@ -25,6 +25,7 @@ from skillopt_kernel_config_probes import Folder
         ("train", "num_epochs: 0", "must be at least 1, not 0"),
         ("gradient", "merge_batch_size: 1", "must be at least 2, not 1"),
         ("gradient", "failure_only: 1", "expected true or false, got the number 1"),
+        ("train", "samples_per_task: 0", "must be at least 1, not 0"),
         ("train", "patience: -1", "must be at least 0, not -1"),
         ("train", "patience: 1.5", "expected a whole number, got the number 1.5"),
         ("gradient", "failure_below: 0", "must be greater than 0 and at most 1, not 0.0"),
@@ -73,6 +74,18 @@ def test_a_whole_number_is_a_number_and_nothing_is_lost(folder: Folder) -> None:
     config = folder.load("env: {exec_timeout: 60, share: 1, switch: true, detail: 3}\n")
     assert isinstance(config.env.exec_timeout, float) and config.env.exec_timeout == 60.0
     assert config.driver("env").settings.switch is True and config.driver("env").settings.detail == 3
+
+
+def test_asking_a_target_again_that_always_answers_alike_is_refused(folder: Folder) -> None:
+    text = "train: {samples_per_task: 2}\nevaluation:\n  deterministic_target: true\n"
+    assert folder.problems(text) == (
+        "run.yaml:2:9: train.samples_per_task: is 2, but evaluation.deterministic_target says that the target always "
+        "answers alike; attempt each task once, or set that to false",
+    )
+    assert folder.load(text.replace("true", "false")).train.samples_per_task == 2
+    assert folder.problems(text.replace("2", "two")) == (
+        "run.yaml:2:9: train.samples_per_task: expected a whole number, got the text 'two'",
+    )
 
 
 def test_case_o_f4_zero_is_a_value(folder: Folder) -> None:

@@ -195,3 +195,13 @@ def test_minibatches():
     assert splits.minibatches(range(10), 8, seed=43) == ((8, 1, 5, 6, 9, 7, 3, 2), (4, 0))
     assert splits.minibatches(range(10), 8, seed=44) == ((4, 5, 0, 2, 9, 3, 7, 1), (8, 6))
     assert splits.minibatches((), 8, seed=43) == ()
+    assert splits.minibatches("aaaa", 3, seed=43) == (("a", "a", "a"), ("a",)), "equal items are not one unit"
+
+
+def test_items_of_one_unit_stay_side_by_side_in_their_order():
+    items = [(task, attempt) for attempt in range(3) for task in range(10)]
+    groups = splits.minibatches(items, 8, seed=43, unit=lambda item: item[0])
+    assert [item for group in groups for item in group] == [
+        (task, attempt) for task in (8, 1, 5, 6, 9, 7, 3, 2, 4, 0) for attempt in range(3)
+    ]
+    assert [len(group) for group in groups] == [8, 8, 8, 6]

@@ -66,13 +66,14 @@ def skillopt_rollout(run: Run, step: Step, tasks: tuple[Task, ...], skill: str) 
     """Attempt the batch with the current skill. Called once for each accumulation batch.
 
     run, step: see `skillopt_kernel.interfaces`. tasks: the batch, in its order. skill: the current text.
-    Returns one outcome for each task, in the order of `tasks`. The default asks `run.evaluate`.
+    Returns the outcomes in the order of `tasks`, those of one task side by side. The default asks `run.evaluate`
+    for one with each of `step.samples`.
 
     Example::
 
         @hookimpl
         def skillopt_rollout(run, step, tasks, skill):
-            asks = [Ask(skill, task, sample) for task in tasks for sample in (0, 1)]
+            asks = [Ask(skill, task, step.samples[0]) for task in tasks]  # one attempt, however many are configured
             return tuple(run.evaluate(asks))
     """
 

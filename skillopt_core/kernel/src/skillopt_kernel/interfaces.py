@@ -292,7 +292,8 @@ class Run(Protocol):
 
     state     one JSON dict for each plugin (under 64 kB), saved with each checkpoint, restored on a resume
     train     the training tasks: the only ones that a reflecting stage can reach
-    sample    the number of an epoch's rollouts, for asks that are to find them in the store
+    sample    the number of an epoch's rollouts, for asks that are to find them in the store; of several attempts
+              at a task (`train.samples_per_task`) the first, `samples` has the numbers of all
     mode      the update mode that the configuration names; `prompt` fills one of its prompts
     whole     an outcome with its trajectory read back; evidence: what the environment adds for analysts
     """
@@ -316,6 +317,7 @@ class Run(Protocol):
     def folder(self, moment: Step | Epoch) -> Path: ...
     def random(self, *names: str | int) -> random.Random: ...
     def sample(self, epoch: int) -> int: ...
+    def samples(self, epoch: int) -> tuple[int, ...]: ...
     def evaluate(self, asks: Sequence[Ask]) -> Iterator[Outcome]: ...
     def prefetch(self, asks: Sequence[Ask]) -> None: ...
     def whole(self, outcome: Outcome) -> Outcome: ...
@@ -332,15 +334,15 @@ class Step(Protocol):
     """One step as a stage sees it: what earlier stages made, and what it is told.
 
     number is 1-based in the run; batch counts accumulation batches from 0, `batch_seed` shuffles its groups.
-    `sample` is the number of its rollouts. `memory` is the step buffer as text, `meta` the meta skill; both
-    may be empty.
+    `samples` are the numbers of its rollouts, one for each attempt at a task. `memory` is the step buffer as text,
+    `meta` the meta skill; both may be empty.
     """
 
     number: int
     epoch: int
     batch: int
     batch_seed: int
-    sample: int
+    samples: tuple[int, ...]
     planned_budget: EditBudget
     enforced_budget: EditBudget
     memory: str

@@ -191,13 +191,25 @@ class Missing:
     message: str = ""
 
 
+SAMPLES_APART = 1_000_000
+"""A training rollout's further attempts at a task in epoch e have the sample numbers e + 1, 2, ... times this."""
+
+
 @frozen
 class Ask:
-    """A request for one outcome: this skill, this task, this sample (0 is the first)."""
+    """A request for one outcome: this skill, this task, this sample.
+
+    Gate and final evaluation ask for sample 0, the training rollouts of an epoch for those of its number.
+    """
 
     skill: str
     task: Task
     sample: int = 0
+
+    @property
+    def attempt(self) -> int:
+        """Which of a rollout's attempts at its task this is, from 1."""
+        return self.sample // SAMPLES_APART + 1
 
 
 @frozen

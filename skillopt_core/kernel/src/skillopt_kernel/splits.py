@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations, islice
 from pathlib import Path
 from random import Random
@@ -235,10 +235,16 @@ def sample_tasks(tasks: Sequence[Item], count: int, seed: int) -> tuple[Item, ..
     return tuple(shuffled[:count])
 
 
-def minibatches(items: Sequence[Item], size: int, seed: int) -> tuple[tuple[Item, ...], ...]:
+def minibatches(
+    items: Sequence[Item], size: int, seed: int, unit: Callable[[Item], object] | None = None
+) -> tuple[tuple[Item, ...], ...]:
     """Shuffle with `Random(seed)` and cut into groups of `size`, the last of which may be short.
 
-    Failures of a batch are grouped with the batch's seed, its successes with that seed plus 1.
+    Items of one `unit` stay side by side, in their order. Failures of a batch are grouped with the batch's seed,
+    its successes with that seed plus 1.
     """
-    shuffled = sample_tasks(items, len(items), seed)
-    return tuple(shuffled[start : start + size] for start in range(0, len(shuffled), size))
+    units: dict[object, list[Item]] = {}
+    for at, item in enumerate(items):
+        units.setdefault(at if unit is None else unit(item), []).append(item)
+    shuffled = [item for group in sample_tasks(list(units.values()), len(units), seed) for item in group]
+    return tuple(tuple(shuffled[start : start + size]) for start in range(0, len(shuffled), size))

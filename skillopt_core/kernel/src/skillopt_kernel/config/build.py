@@ -34,6 +34,7 @@ def build(loaded: Loaded, overrides: Sequence[Override], environ: Mapping[str, s
     _apply(draft, overrides)
     _stop(draft)  # the sections must stand before what is in them can be judged
     kernel = {name: draft.take(cls, draft.section(name), f"{name}.") for name, cls in SECTIONS.items()}
+    _check_together(draft, kernel)
     drivers = _take_drivers(draft, kernel)
     backends = resolve_backends(draft, kernel["model"])
     hooks, plugins = _take_hooks(draft, kernel["hooks"])
@@ -74,6 +75,17 @@ def _check_sections(draft: Draft) -> None:
             draft.problem(node, key, f"is no section{guess(key, ALLOWED, _LISTED)}")
         elif not (node.value is None or isinstance(node.value, dict)):
             draft.problem(node, key, "is a section, a mapping of keys")
+
+
+def _check_together(draft: Draft, kernel: Mapping[str, Any]) -> None:
+    """Values that are right by themselves and make no sense beside each other."""
+    train, evaluation = kernel["train"], kernel["evaluation"]
+    if train and evaluation and train.samples_per_task > 1 and evaluation.deterministic_target:
+        where = draft.where("train.samples_per_task")
+        draft.problems.append(
+            f"{where}: is {train.samples_per_task}, but evaluation.deterministic_target "
+            f"says that the target always answers alike; attempt each task once, or set that to false"
+        )
 
 
 def _apply(draft: Draft, overrides: Sequence[Override]) -> None:

@@ -28,6 +28,7 @@ class TrainSettings:
     train_size: int = option(0, "number of training tasks; 0: as many as the data has", at_least(0))
     batch_size: int = option(40, "tasks of one accumulation batch", at_least(1))
     accumulation: int = option(1, "batches rolled out before one update", at_least(1))
+    samples_per_task: int = option(1, "attempts at each training task of a step", at_least(1))
     seed: int = option(42, "master seed of everything random")
     patience: int = option(0, "end after so many epochs in a row without a new best skill; 0: never", at_least(0))
 

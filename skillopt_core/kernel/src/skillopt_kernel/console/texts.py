@@ -37,9 +37,9 @@ def start_lines(data: Mapping[str, Any], *, training: bool) -> list[str]:
     told["data"] = f"{data['environment']}: {splits} tasks"
     if training:
         batches = f"{data['accumulation']} x " if data["accumulation"] > 1 else ""
-        told["schedule"] = (
-            f"{data['epochs']} epochs of {data['steps_per_epoch']} steps of {batches}{data['batch_size']} tasks"
-        )
+        steps = f"{data['steps_per_epoch']} steps of {batches}{data['batch_size']} tasks"
+        several = f", {data['samples_per_task']} attempts at each" if data.get("samples_per_task", 1) > 1 else ""
+        told["schedule"] = f"{data['epochs']} epochs of {steps}{several}"
         told["updates"] = f"{data['update']}, sized by the {data['scheduler']} scheduler"
         told["gate"] = data["gate"]
         told["epoch end"] = ", ".join(data["epoch_end"]) or "no plugin performs an epoch-end update"

@@ -83,7 +83,7 @@ def memory_text(entries: Sequence[MemoryEntry]) -> str:
 
 
 def _entry_text(entry: MemoryEntry) -> str:
-    lines = [f"### Step {entry.step}: {entry.action.upper()} ({entry.n_fail} of {entry.n_total} tasks failed)"]
+    lines = [f"### Step {entry.step}: {entry.action.upper()} ({entry.n_fail} of {entry.n_total} attempts failed)"]
     for pattern in entry.failure_patterns:
         text = f"{pattern['pattern']}: {pattern['description']}".removesuffix(": ")
         lines.append(f"- failure seen: {text} (about {pattern['count']} times)")

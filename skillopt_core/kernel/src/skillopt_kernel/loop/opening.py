@@ -101,6 +101,7 @@ def about(run: RunContext) -> dict[str, Any]:
         "total_steps": run.plan.total_steps,
         "batch_size": config.train.batch_size,
         "accumulation": config.train.accumulation,
+        "samples_per_task": config.train.samples_per_task,
         "environment": config.drivers["env"].name,
         "gate": config.drivers["gate"].name if config.evaluation.use_gate else "off (every candidate is taken)",
         "scheduler": config.drivers["scheduler"].name,

@@ -24,7 +24,7 @@ from skillopt_kernel.loop.plan import Plan
 from skillopt_kernel.loop.preparing import Prepared
 from skillopt_kernel.loop.state import LoopState
 from skillopt_kernel.models.requests import ChatReply
-from skillopt_kernel.records import Applied, Ask, EditBudget, GateDecision, Outcome, Scored, Task, Update
+from skillopt_kernel.records import SAMPLES_APART, Applied, Ask, EditBudget, GateDecision, Outcome, Scored, Task, Update
 from skillopt_kernel.skill import skill_hash
 from skillopt_kernel.store.directory import RunDirectory
 from skillopt_kernel.store.event_log import EventLog
@@ -139,6 +139,10 @@ class RunContext(Prepared):
     def sample(self, epoch: int) -> int:
         """The number of an epoch's rollouts: a new epoch asks anew, unless the target would answer alike."""
         return 0 if self.settings.evaluation.deterministic_target else epoch
+
+    def samples(self, epoch: int) -> tuple[int, ...]:
+        """The numbers of all attempts that an epoch's rollouts make at one task, the first as `sample` says."""
+        return tuple(self.sample(epoch) + SAMPLES_APART * at for at in range(self.settings.train.samples_per_task))
 
     def folder(self, moment: Any) -> Path:
         """The folder of a step or an epoch's end, made if need be."""

@@ -19,8 +19,9 @@ from skillopt_kernel.loop.scoring import accept, ensure_scored, refuse_nothing_s
 from skillopt_kernel.loop.state import commit
 from skillopt_kernel.models.ledger import tokens_by_stage
 from skillopt_kernel.models.pricing import estimate_tokens
-from skillopt_kernel.records import Applied, Ask, EditBudget, GateDecision, Outcome, Proposal, Update
+from skillopt_kernel.records import Applied, EditBudget, GateDecision, Outcome, Proposal, Update
 from skillopt_kernel.skill import shown
+from skillopt_kernel.stages.rollout import asks_of
 from skillopt_kernel.store.fields import apply_summary, proposal_fields, report_fields, update_fields
 from skillopt_kernel.store.files import write_json, write_text
 
@@ -39,7 +40,7 @@ class StepContext:
     planned: PlannedStep
     number: int
     epoch: int
-    sample: int
+    samples: tuple[int, ...]
     memory: str
     meta: str
     batch: int = 0
@@ -64,8 +65,8 @@ def take_step(run: RunContext, planned: PlannedStep) -> None:
     """Take one step and commit it. Whatever raises before the commit leaves the last checkpoint as it was."""
     state, before = run.state_of_run, run.models.ledger.tallies()
     run.place = Place(planned.epoch, planned.number)
-    sample, memory = run.sample(planned.epoch), memory_text(state.memory)
-    step = StepContext(planned, planned.number, planned.epoch, sample, memory, state.meta)
+    samples, memory = run.samples(planned.epoch), memory_text(state.memory)
+    step = StepContext(planned, planned.number, planned.epoch, samples, memory, state.meta)
     skill = state.current.skill
     run.emit(
         "step_started",
@@ -99,8 +100,9 @@ def roll_out_and_reflect(run: RunContext, step: StepContext, at: int, skill: str
         hard, soft = compute_score(outcomes)
         made |= {"hard": hard, "soft": soft, "missing": sum(not outcome.scored for outcome in outcomes)}
     if at + 1 < len(batches):
-        asks = [Ask(skill, task, step.sample) for task in batches[at + 1].tasks]
-        run.pool.prefetch(asks, rollout_purpose(run, step.planned, at + 1))
+        run.pool.prefetch(
+            asks_of(skill, batches[at + 1].tasks, step.samples), rollout_purpose(run, step.planned, at + 1)
+        )
     with run.stage("reflect") as made:
         proposals = run.hooks.reflect(run, step, outcomes, skill)
         folder = run.directory.patches(step.number, step.planned.folder(at))

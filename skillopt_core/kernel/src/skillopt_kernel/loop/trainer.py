@@ -10,6 +10,7 @@ from skillopt_kernel.loop.run import Place, RunContext
 from skillopt_kernel.loop.scoring import BASELINE, ensure_scored
 from skillopt_kernel.loop.step import rollout_purpose, take_step
 from skillopt_kernel.records import Ask
+from skillopt_kernel.stages.rollout import asks_of
 
 
 def run_training(run: RunContext) -> RunSummary:
@@ -39,7 +40,7 @@ def prefetch_start(run: RunContext) -> None:
     # Not beyond an epoch whose end is to be taken again: its guidance may change the skill.
     left = [] if epoch is None else [step for step in run.plan.epoch(epoch) if step.number > state.step]
     if left:
-        asks = [Ask(state.current.skill, task, run.sample(left[0].epoch)) for task in left[0].batches[0].tasks]
+        asks = asks_of(state.current.skill, left[0].batches[0].tasks, run.samples(left[0].epoch))
         run.pool.prefetch(asks, rollout_purpose(run, left[0], 0))
     if not state.current.outcomes:
         run.pool.prefetch([Ask(state.start.skill, task) for task in run.splits.selection], BASELINE)

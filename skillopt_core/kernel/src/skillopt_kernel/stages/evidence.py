@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from skillopt_kernel.interfaces import Run, Step, UpdateMode
@@ -31,9 +31,14 @@ def joined(*sections: str) -> str:
     return "\n".join(text for text in sections if text)
 
 
-def evidence_message(run: Run, step: Step, outcomes: Sequence[Outcome], skill: str) -> str:
-    """The user message of an analyst's call."""
-    blocks = [trajectory_block(run, number, outcome, skill) for number, outcome in enumerate(outcomes, 1)]
+def evidence_message(
+    run: Run, step: Step, outcomes: Sequence[Outcome], skill: str, solved: Mapping[str, tuple[int, int]]
+) -> str:
+    """The user message of an analyst's call. `solved`: by task, how many of how many attempts, where it has several."""
+    blocks = [
+        trajectory_block(run, number, outcome, skill, solved.get(outcome.task_id))
+        for number, outcome in enumerate(outcomes, 1)
+    ]
     return joined(
         skill_section(skill),
         section("What was tried before", step.memory),
@@ -42,12 +47,14 @@ def evidence_message(run: Run, step: Step, outcomes: Sequence[Outcome], skill: s
     )
 
 
-def trajectory_block(run: Run, number: int, outcome: Outcome, skill: str) -> str:
+def trajectory_block(run: Run, number: int, outcome: Outcome, skill: str, solved: tuple[int, int] | None = None) -> str:
     """One scored trajectory: what it is about, how it was judged and why, and every turn."""
     whole = run.whole(outcome)
     lines = [f"### Trajectory {number}: {outcome.task_id}"]
     if outcome.kind:
         lines.append(f"Task type: {outcome.kind}")
+    if solved is not None:
+        lines.append(f"Attempts at this task: {solved[1]}, of which {solved[0]} solved it")
     score = outcome.score
     if score is not None:
         below = run.settings.gradient.failure_below

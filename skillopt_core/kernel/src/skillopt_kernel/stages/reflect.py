@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -18,20 +19,25 @@ from skillopt_kernel.stages.evidence import evidence_message, schema_text
 
 @attrs.frozen
 class Minibatch:
-    """One analyst's group. `name` is also its file: "fail_000" -> `patches/minibatch_fail_000.json`."""
+    """One analyst's group. `name` is also its file: "fail_000" -> `patches/minibatch_fail_000.json`.
+
+    Failures and successes are never mixed. Attempts at one task stand side by side; `solved` says, by task, how
+    many of how many attempts at it were solved, where there was more than one.
+    """
 
     name: str
     source: Source
     outcomes: tuple[Outcome, ...]
+    solved: Mapping[str, tuple[int, int]] = attrs.field(factory=dict)
 
     @property
     def task_ids(self) -> tuple[str, ...]:
-        return tuple(outcome.task_id for outcome in self.outcomes)
+        return tuple(dict.fromkeys(outcome.task_id for outcome in self.outcomes))
 
     def halves(self) -> tuple[Minibatch, Minibatch]:
         middle = len(self.outcomes) // 2
-        first = Minibatch(f"{self.name}a", self.source, self.outcomes[:middle])
-        return first, Minibatch(f"{self.name}b", self.source, self.outcomes[middle:])
+        first = attrs.evolve(self, name=f"{self.name}a", outcomes=self.outcomes[:middle])
+        return first, attrs.evolve(self, name=f"{self.name}b", outcomes=self.outcomes[middle:])
 
 
 @hookimpl(trylast=True)
@@ -54,14 +60,17 @@ def make_minibatches(
     """Failures, then successes, each shuffled by its own seed and cut; outcomes without a score are left out."""
     scored = [outcome for outcome in outcomes if outcome.scored]
     failures = [outcome for outcome in scored if outcome.failed(failure_below)]
-    successes = [] if failure_only else [outcome for outcome in scored if not outcome.failed(failure_below)]
-    return [
-        *(Minibatch(f"fail_{at:03d}", "failure", group) for at, group in enumerate(minibatches(failures, size, seed))),
-        *(
-            Minibatch(f"succ_{at:03d}", "success", group)
-            for at, group in enumerate(minibatches(successes, size, seed + 1))
-        ),
-    ]
+    successes = [outcome for outcome in scored if not outcome.failed(failure_below)]
+    attempts, solved = (Counter(outcome.task_id for outcome in side) for side in (scored, successes))
+    told = {task: (solved[task], count) for task, count in attempts.items() if count > 1}
+
+    def cut(name: str, source: Source, side: Sequence[Outcome], seed: int) -> list[Minibatch]:
+        groups = minibatches(side, size, seed, unit=lambda outcome: outcome.task_id)
+        return [Minibatch(f"{name}_{at:03d}", source, group, told) for at, group in enumerate(groups)]
+
+    return cut("fail", "failure", failures, seed) + (
+        [] if failure_only else cut("succ", "success", successes, seed + 1)
+    )
 
 
 def analyse(run: Run, step: Step, group: Minibatch, skill: str) -> list[Proposal]:
@@ -69,7 +78,7 @@ def analyse(run: Run, step: Step, group: Minibatch, skill: str) -> list[Proposal
     limit = step.planned_budget.limit
     told = "no limit" if limit is None else str(limit)
     system = run.prompt(f"analyst_{group.source}", budget=told, schema=schema_text(run.mode))
-    user = evidence_message(run, step, group.outcomes, skill)
+    user = evidence_message(run, step, group.outcomes, skill, group.solved)
     optimizer = run.optimizer("analyst", key=group.name)
     proposal = Proposal(group.name, group.source, size=len(group.outcomes), task_ids=group.task_ids)
     try:

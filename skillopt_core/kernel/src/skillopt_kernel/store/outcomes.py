@@ -85,7 +85,7 @@ class OutcomeStore:
             earlier = self._read(self._offsets.get(key))
             if earlier is not None:
                 return earlier
-            place = "" if attempt is None else self._place(task.id, outcome.folder)
+            place = "" if attempt is None else self._place(ask, outcome.folder)
             skill_hash = hash_of_skill(ask.skill)
             whole = Outcome(task.id, task.kind, skill_hash, ask.sample, attempt, score, missing, place)
             line, row, stored = _encoded(whole, task.content_hash())
@@ -150,12 +150,13 @@ class OutcomeStore:
         elif "attempt" in row:
             self._unscored[key] = offset
 
-    def _place(self, task_id: str, folder: str) -> str:
+    def _place(self, ask: Ask, folder: str) -> str:
         """The folder that an attempt gets. One that is committed is never written over.
 
         Another sample or skill may have its attempt of this task beside it. Case is ignored, as some file systems do.
         """
-        place = name = f"{folder}/predictions/{files.safe_name(task_id)}"
+        further = f"-attempt{ask.attempt}" if ask.attempt > 1 else ""
+        place = name = f"{folder}/predictions/{files.safe_name(ask.task.id)}{further}"
         number = 1
         while place.casefold() in self._folders:
             number += 1
