@@ -27,9 +27,6 @@ ENDINGS = ("attempt_timeout", "max_turns", "refused", "empty_answer", "context_e
 MISSING_REASONS = ("endpoint", "call_timeout", "program", "environment", "judge", "cancelled")
 """What the target cannot help. An outcome that is missing for one of these has no score and enters no mean."""
 
-FAILURE_BELOW = 1e-9
-"""The default of `gradient.failure_below`: any partial success counts as a success."""
-
 ACTIONS = (
     "accept_new_best",
     "accept",
@@ -191,10 +188,6 @@ class Missing:
     message: str = ""
 
 
-SAMPLES_APART = 1_000_000
-"""A training rollout's further attempts at a task in epoch e have the sample numbers e + 1, 2, ... times this."""
-
-
 @frozen
 class Ask:
     """A request for one outcome: this skill, this task, this sample.
@@ -205,11 +198,6 @@ class Ask:
     skill: str
     task: Task
     sample: int = 0
-
-    @property
-    def attempt(self) -> int:
-        """Which of a rollout's attempts at its task this is, from 1."""
-        return self.sample // SAMPLES_APART + 1
 
 
 @frozen
@@ -236,20 +224,21 @@ class Outcome:
     @property
     def hard(self) -> float:
         """The hard score. Raises `ValueError` for a missing outcome, which must not be taken for a zero."""
-        if self.score is None:
-            raise ValueError(f"the outcome of task {self.task_id!r} has no score")
-        return self.score.hard
+        return self._there().hard
 
     @property
     def soft(self) -> float:
-        """The soft score. Raises `ValueError` for a missing outcome."""
-        if self.score is None:
-            raise ValueError(f"the outcome of task {self.task_id!r} has no score")
-        return self.score.soft
+        """The soft score. Raises as `hard`."""
+        return self._there().soft
 
     def failed(self, below: float) -> bool:
         """Whether it counts as a failure: its hard score is below `gradient.failure_below`. Raises as `hard`."""
         return self.hard < below
+
+    def _there(self) -> Score:
+        if self.score is None:
+            raise ValueError(f"the outcome of task {self.task_id!r} has no score")
+        return self.score
 
 
 @frozen

@@ -235,6 +235,15 @@ def sample_tasks(tasks: Sequence[Item], count: int, seed: int) -> tuple[Item, ..
     return tuple(shuffled[:count])
 
 
+SAMPLES_APART = 1_000_000
+"""A training rollout's attempts at a task in epoch e have the sample numbers e, e + this, e + 2 times this, ..."""
+
+
+def attempt_number(sample: int) -> int:
+    """Which of a rollout's attempts at its task has this sample number, from 1."""
+    return sample // SAMPLES_APART + 1
+
+
 def minibatches(
     items: Sequence[Item], size: int, seed: int, unit: Callable[[Item], object] | None = None
 ) -> tuple[tuple[Item, ...], ...]:

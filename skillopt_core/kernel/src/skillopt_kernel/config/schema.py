@@ -13,10 +13,12 @@ from typing import Any, Literal
 from attrs import frozen
 
 from skillopt_kernel.config.fields import above, at_least, not_performed, option
-from skillopt_kernel.records import FAILURE_BELOW
 
 Control = Literal["fixed", "autonomous", "none"]
 Pairs = Literal["mixed", "changed", "unchanged"]
+FAILURE_BELOW = 1e-9
+"""The default of `gradient.failure_below`: any partial success counts as a success."""
+
 Effort = Literal["", "low", "medium", "high", "xhigh", "max"]
 
 

@@ -24,8 +24,9 @@ from skillopt_kernel.loop.plan import Plan
 from skillopt_kernel.loop.preparing import Prepared
 from skillopt_kernel.loop.state import LoopState
 from skillopt_kernel.models.requests import ChatReply
-from skillopt_kernel.records import SAMPLES_APART, Applied, Ask, EditBudget, GateDecision, Outcome, Scored, Task, Update
+from skillopt_kernel.records import Applied, Ask, EditBudget, GateDecision, Outcome, Scored, Task, Update
 from skillopt_kernel.skill import skill_hash
+from skillopt_kernel.splits import SAMPLES_APART
 from skillopt_kernel.store.directory import RunDirectory
 from skillopt_kernel.store.event_log import EventLog
 from skillopt_kernel.store.outcomes import OutcomeStore

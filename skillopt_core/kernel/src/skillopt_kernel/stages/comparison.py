@@ -8,10 +8,11 @@ from typing import Any
 
 from attrs import frozen
 
+from skillopt_kernel.config.schema import FAILURE_BELOW
 from skillopt_kernel.errors import ContextTooLong
 from skillopt_kernel.gating import compute_score
 from skillopt_kernel.interfaces import Epoch, Run
-from skillopt_kernel.records import FAILURE_BELOW, Ask, Outcome, Task
+from skillopt_kernel.records import Ask, Outcome, Task
 from skillopt_kernel.skill import shown
 from skillopt_kernel.splits import sample_tasks
 from skillopt_kernel.stages.evidence import conversation, evidence_sections

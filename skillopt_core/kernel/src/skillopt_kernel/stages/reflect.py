@@ -8,10 +8,11 @@ from typing import Any
 
 import attrs
 
+from skillopt_kernel.config.schema import FAILURE_BELOW
 from skillopt_kernel.errors import ContextTooLong, ModelError
 from skillopt_kernel.hookspecs import hookimpl
 from skillopt_kernel.interfaces import Run, Step, UpdateMode
-from skillopt_kernel.records import FAILURE_BELOW, FailurePattern, Outcome, Proposal, Source
+from skillopt_kernel.records import FailurePattern, Outcome, Proposal, Source
 from skillopt_kernel.splits import minibatches
 from skillopt_kernel.stages.asking import failure_sentence, in_parallel, payload_problem, read_items
 from skillopt_kernel.stages.evidence import evidence_message, schema_text

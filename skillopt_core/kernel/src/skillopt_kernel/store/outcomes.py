@@ -23,6 +23,7 @@ import attrs
 from skillopt_kernel.errors import RunDirectoryError, SkillOptError
 from skillopt_kernel.records import Ask, Attempt, Outcome, Trajectory
 from skillopt_kernel.skill import skill_hash as hash_of_skill
+from skillopt_kernel.splits import attempt_number
 from skillopt_kernel.store import fields, files
 from skillopt_kernel.store.redaction import Redactor
 
@@ -155,7 +156,8 @@ class OutcomeStore:
 
         Another sample or skill may have its attempt of this task beside it. Case is ignored, as some file systems do.
         """
-        further = f"-attempt{ask.attempt}" if ask.attempt > 1 else ""
+        attempt = attempt_number(ask.sample)
+        further = f"-attempt{attempt}" if attempt > 1 else ""
         place = name = f"{folder}/predictions/{files.safe_name(ask.task.id)}{further}"
         number = 1
         while place.casefold() in self._folders:
