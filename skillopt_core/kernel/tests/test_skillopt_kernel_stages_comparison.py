@@ -13,7 +13,7 @@ from skillopt_kernel.models.requests import ChatReply, ChatRequest
 from skillopt_kernel.records import Ask, Attempt, Missing, Outcome, Score, Task, Turn
 from skillopt_kernel.skill import shown, skill_hash, with_region
 from skillopt_kernel.splits import sample_tasks
-from skillopt_kernel.stages.comparison import CATEGORIES, Comparison, compare, comparison_text
+from skillopt_kernel.stages.comparison import CATEGORIES, Comparison, compare, comparison_text, details_in
 from skillopt_kernel.stages.meta_skill import skillopt_meta_skill
 from skillopt_kernel.stages.slow_update import skillopt_slow_update
 
@@ -88,6 +88,10 @@ def slow_update(lab: Lab, **epoch: Any) -> Any:
     return skillopt_slow_update(lab, SimpleNamespace(**{**vars(EPOCH), **epoch}))  # type: ignore[arg-type]
 
 
+def text_of(lab: Lab, found: Comparison) -> str:
+    return comparison_text(found, found.pairs, details_in(lab, found))  # type: ignore[arg-type]
+
+
 def user_text(lab: Lab, number: int = -1) -> str:
     return lab.requests[number].messages[1].text
 
@@ -122,7 +126,7 @@ def test_what_counts_as_failed_is_configured_and_scores_stay_as_they_are() -> No
     found = compared(lab)
     assert found.record()["counts"] == {"regressed": 6, "persistent_fail": 0, "improved": 6, "stable_success": 0}
     assert (found.record()["prev_hard"], found.pairs[0].as_json()["curr"]["hard"]) == (0.625, 0.5)
-    text = comparison_text(lab, found, found.pairs)  # type: ignore[arg-type]
+    text = text_of(lab, found)
     assert text.count("Current skill: FAIL") == text.count("Current skill: PASS") == 6
 
 
@@ -194,7 +198,7 @@ def test_no_scored_pair_costs_no_call() -> None:
 def test_the_text_tells_what_became_of_each_task_and_shows_what_went_wrong() -> None:
     lab = Lab({"slow_update_samples": 12})
     found = compared(lab)
-    text = comparison_text(lab, found, found.pairs)  # type: ignore[arg-type]
+    text = text_of(lab, found)
     assert text.startswith("Of 12 tasks: 3 regressed, 3 persistent_fail, 3 improved, 3 stable_success\n")
     parts = [text.index(f"### {category} (3): ") for category in CATEGORIES]
     assert parts == sorted(parts)

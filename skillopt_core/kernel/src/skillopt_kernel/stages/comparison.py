@@ -11,7 +11,7 @@ from attrs import frozen
 from skillopt_kernel.config.schema import FAILURE_BELOW
 from skillopt_kernel.errors import ContextTooLong
 from skillopt_kernel.gating import compute_score
-from skillopt_kernel.interfaces import Epoch, Run
+from skillopt_kernel.interfaces import Epoch, Optimizer, Run
 from skillopt_kernel.records import Ask, Outcome, Task
 from skillopt_kernel.skill import shown
 from skillopt_kernel.splits import sample_tasks
@@ -62,6 +62,7 @@ class Pair:
         return str(next((text for text in told if text), self.task.id))
 
     def as_json(self) -> dict[str, Any]:
+        """A row of `comparison_pairs.json`."""
         sides = {"prev": self.side(self.prev), "curr": self.side(self.curr)}
         return {"id": self.task.id, "task": self.question, "category": self.category, **sides}
 
@@ -92,6 +93,10 @@ class Comparison:
     compared: tuple[Pair, ...] = ()
     missing: int = 0
     skipped: str = ""
+
+    def rows(self) -> tuple[dict[str, Any], ...]:
+        """What `comparison_pairs.json` holds."""
+        return tuple(pair.as_json() for pair in self.pairs)
 
     def record(self) -> dict[str, Any]:
         """What was compared, in numbers; means are over all that was compared, whatever the policy keeps."""
@@ -147,19 +152,29 @@ def _attempt_both(run: Run, epoch: Epoch, tasks: Sequence[Task]) -> list[Pair]:
     return [Pair(task, prev, curr, below) for task, prev, curr in both if prev.scored and curr.scored]
 
 
-def ask_about(run: Run, stage: str, comparison: Comparison, message: Callable[[str], str]) -> Mapping[str, Any]:
-    """The optimizer's reply, with a text under `<stage>_content`, to `message` around the comparison.
+Details = Callable[[Pair], list[str]]
+"""Further lines on a pair that went wrong on some side: how each attempt went."""
+
+
+def ask_about(
+    optimizer: Optimizer,
+    system: str,
+    key: str,
+    comparison: Comparison,
+    message: Callable[[str], str],
+    details: Details,
+) -> Mapping[str, Any]:
+    """The optimizer's reply, with a text under `key`, to `message` around the comparison.
 
     Pairs that do not fit the model's context are halved, the less important half left out, and it is asked again.
     Raises `ModelError` when there is no usable reply.
     """
-    optimizer, system, pairs = run.optimizer(stage), run.prompt(stage), comparison.pairs
-    key = f"{stage}_content"
+    pairs = comparison.pairs
     while True:
         try:
             return optimizer.ask_json(
                 system,
-                message(comparison_text(run, comparison, pairs)),
+                message(comparison_text(comparison, pairs, details)),
                 check=lambda reply: None if isinstance(reply.get(key), str) else f'"{key}" must be a text',
             )
         except ContextTooLong:
@@ -168,7 +183,7 @@ def ask_about(run: Run, stage: str, comparison: Comparison, message: Callable[[s
             pairs = pairs[: len(pairs) // 2]
 
 
-def comparison_text(run: Run, comparison: Comparison, pairs: Sequence[Pair]) -> str:
+def comparison_text(comparison: Comparison, pairs: Sequence[Pair], details: Details) -> str:
     """The pairs by category, the most important first, those that went wrong on some side with all that happened."""
     totals = Counter(pair.category for pair in comparison.compared)
     lines = [f"Of {len(comparison.compared)} tasks: " + ", ".join(f"{totals[name]} {name}" for name in CATEGORIES)]
@@ -178,11 +193,12 @@ def comparison_text(run: Run, comparison: Comparison, pairs: Sequence[Pair]) -> 
         lines += [f"\n### {category} ({len(members)}): {meaning}"] if members else []
         for pair in members:
             number += 1
-            lines.append(_pair_text(run, number, pair, comparison))
+            lines += _pair_lines(number, pair)
+            lines += details(pair) if category != "stable_success" else []
     return "\n".join(lines)
 
 
-def _pair_text(run: Run, number: int, pair: Pair, comparison: Comparison) -> str:
+def _pair_lines(number: int, pair: Pair) -> list[str]:
     lines = [f"\n#### Pair {number}: {pair.task.id}", f"Task: {pair.question}"]
     lines += [f"Task type: {pair.task.kind}"] if pair.task.kind else []
     for name, outcome in (("Previous", pair.prev), ("Current", pair.curr)):
@@ -190,9 +206,22 @@ def _pair_text(run: Run, number: int, pair: Pair, comparison: Comparison) -> str
         verdict = "FAIL" if outcome.failed(pair.failure_below) else "PASS"
         lines.append(f"{name} skill: {verdict}, soft {outcome.soft:.2f}, answer: {side['predicted_answer']}")
         lines += [f"Reason: {side['fail_reason']}"] if side["fail_reason"] else []
-    if pair.category != "stable_success":
+    return lines
+
+
+def details_in(run: Run, comparison: Comparison) -> Details:
+    """What the environment adds for analysts, and both conversations, read back from the run."""
+
+    def details(pair: Pair) -> list[str]:
         prev, curr = run.whole(pair.prev), run.whole(pair.curr)
-        lines += evidence_sections(run, curr)
-        lines += conversation(prev, comparison.previous, "the previous skill")
-        lines += conversation(curr, comparison.current, "the current skill")
-    return "\n".join(lines)
+        return [*evidence_sections(run, curr), *conversations(comparison, prev, curr)]
+
+    return details
+
+
+def conversations(comparison: Comparison, prev: Outcome, curr: Outcome) -> list[str]:
+    """Both attempts, every turn."""
+    return [
+        *conversation(prev, comparison.previous, "the previous skill"),
+        *conversation(curr, comparison.current, "the current skill"),
+    ]

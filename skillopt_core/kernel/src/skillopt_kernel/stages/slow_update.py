@@ -4,35 +4,43 @@ from __future__ import annotations
 
 from skillopt_kernel.errors import ModelError
 from skillopt_kernel.hookspecs import hookimpl
-from skillopt_kernel.interfaces import Epoch, Run
+from skillopt_kernel.interfaces import Epoch, Optimizer, Run
 from skillopt_kernel.records import SlowUpdate
 from skillopt_kernel.skill import region
 from skillopt_kernel.stages.asking import failure_sentence
-from skillopt_kernel.stages.comparison import Comparison, ask_about, compare
+from skillopt_kernel.stages.comparison import Comparison, Details, ask_about, compare, details_in
 from skillopt_kernel.stages.evidence import joined, section, skill_section
 
 
 @hookimpl(trylast=True)
 def skillopt_slow_update(run: Run, epoch: Epoch) -> SlowUpdate:
     comparison = compare(run, epoch)
-    pairs = tuple(pair.as_json() for pair in comparison.pairs)
-    record = comparison.record()
-    if not pairs:
-        return SlowUpdate(None, record=record)
-    try:
-        reply = ask_about(run, "slow_update", comparison, lambda text: message(comparison, text))
-    except ModelError as error:
-        return SlowUpdate(None, pairs, record | {"error": failure_sentence(error)})
-    record["reasoning"] = str(reply.get("reasoning") or "")
-    return SlowUpdate(reply["slow_update_content"].strip() or None, pairs, record)
-
-
-def message(comparison: Comparison, text: str) -> str:
-    """What the optimizer is shown: both skills, the guidance that it may replace, and what they led to."""
+    if not comparison.pairs:
+        return SlowUpdate(None, record=comparison.record())
+    optimizer, system = run.optimizer("slow_update"), run.prompt("slow_update")
     guidance = region(comparison.current, "slow_update")
-    return joined(
-        skill_section(comparison.previous, "Previous skill"),
-        skill_section(comparison.current),
-        section("Previous guidance", guidance or "(There is none yet.)"),
-        section("Comparison", text),
-    )
+    try:
+        return ask_for_guidance(optimizer, system, comparison, guidance, details_in(run, comparison))
+    except ModelError as error:
+        return SlowUpdate(None, comparison.rows(), comparison.record() | {"error": failure_sentence(error)})
+
+
+def ask_for_guidance(
+    optimizer: Optimizer, system: str, comparison: Comparison, guidance: str, details: Details
+) -> SlowUpdate:
+    """What one optimizer call makes of the comparison and of the `guidance` that it may replace.
+
+    Raises `ModelError` when there is no usable reply.
+    """
+
+    def message(text: str) -> str:
+        return joined(
+            skill_section(comparison.previous, "Previous skill"),
+            skill_section(comparison.current),
+            section("Previous guidance", guidance or "(There is none yet.)"),
+            section("Comparison", text),
+        )
+
+    reply = ask_about(optimizer, system, "slow_update_content", comparison, message, details)
+    record = comparison.record() | {"reasoning": str(reply.get("reasoning") or "")}
+    return SlowUpdate(reply["slow_update_content"].strip() or None, comparison.rows(), record)
