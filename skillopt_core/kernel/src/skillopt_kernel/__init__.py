@@ -11,6 +11,8 @@ from typing import Any
 _HOMES: dict[str, tuple[str, ...]] = {
     "skillopt_kernel.loop.api": ("train", "evaluate"),
     "skillopt_kernel.loop.series": ("train_seeds", "SeedsSummary"),
+    "skillopt_kernel.loop.epoch_functions": ("run_slow_update", "run_meta_skill"),
+    "skillopt_kernel.stages.comparison": ("Pair",),
     "skillopt_kernel.config": ("load_config", "Config"),
     "skillopt_kernel.gating": ("compute_score", "evaluate_gate", "ScoreGate"),
     "skillopt_kernel.stages.aggregate": ("merge_patches",),
@@ -19,7 +21,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "skillopt_kernel.plugins.manifest": ("Manifest", "PLUGIN_API"),
     "skillopt_kernel.history": ("StepRecord", "EpochRecord", "RunSummary"),
     "skillopt_kernel.store.events": ("Event",),
-    "skillopt_kernel.skill": ("shown", "skill_hash"),
+    "skillopt_kernel.skill": ("shown", "skill_hash", "with_region"),
     "skillopt_kernel.interfaces": (
         "Backend", "ChatModel", "AgentHarness", "Environment", "Target", "Judge", "Gate", "Trial", "Scheduler",
         "Moment", "UpdateMode", "Optimizer", "UpdateOptimizer", "Scorer", "Executor", "Run", "Step", "Epoch",

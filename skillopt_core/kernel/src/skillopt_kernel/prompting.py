@@ -103,6 +103,13 @@ def resolve_prompts(config_prompts: Mapping[str, Path], environment: Any, update
     return resolved
 
 
+def resolve_kernel_prompt(name: str, config_prompts: Mapping[str, Path]) -> Prompt:
+    """A prompt of the kernel's own stages outside a run: the configuration's file, else the kernel's text."""
+    if name in config_prompts:
+        return make_prompt(name, _read(name, config_prompts[name]), str(config_prompts[name]))
+    return make_prompt(name, kernel_prompts()[name], f"the prompt {name} of the kernel's stage {name}")
+
+
 def _read(name: str, path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")

@@ -130,8 +130,12 @@ def compare(run: Run, epoch: Epoch) -> Comparison:
         compared += _attempt_both(run, epoch, batch)
         kept = [pair for pair in compared if pair.category in POLICIES[policy]][:size]
         asked += len(batch)
-    kept.sort(key=lambda pair: list(CATEGORIES).index(pair.category))
-    return Comparison(*skills, tuple(kept), tuple(compared), asked - len(compared))
+    return Comparison(*skills, by_importance(kept), tuple(compared), asked - len(compared))
+
+
+def by_importance(pairs: Sequence[Pair]) -> tuple[Pair, ...]:
+    """The pairs in the order of `CATEGORIES`, within a category as they came."""
+    return tuple(sorted(pairs, key=lambda pair: list(CATEGORIES).index(pair.category)))
 
 
 def _reason_to_skip(epoch: Epoch, size: int) -> str:
