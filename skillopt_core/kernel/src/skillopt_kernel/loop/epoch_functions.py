@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from skillopt_kernel.config.resolved import Config
+from skillopt_kernel.config.schema import FAILURE_BELOW
 from skillopt_kernel.errors import SkillOptError
 from skillopt_kernel.interfaces import ChatModel, Optimizer
 from skillopt_kernel.loop.api import Source, loaded_config
 from skillopt_kernel.loop.preparing import open_models
 from skillopt_kernel.models.asking import ModelOptimizer
 from skillopt_kernel.prompting import resolve_kernel_prompt
-from skillopt_kernel.records import FAILURE_BELOW, Attempt, Outcome, Score, SlowUpdate, Task
+from skillopt_kernel.records import Attempt, Outcome, Score, SlowUpdate, Task
 from skillopt_kernel.skill import region, shown, skill_hash
 from skillopt_kernel.stages.comparison import Comparison, Pair, by_importance, conversations
 from skillopt_kernel.stages.meta_skill import ask_for_advice
