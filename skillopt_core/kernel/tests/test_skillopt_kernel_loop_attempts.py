@@ -5,8 +5,7 @@ import time
 
 import pytest
 from skillopt_kernel.errors import PermanentError, StoppedEarly
-from skillopt_kernel.loop.attempts import AttemptPool, Purpose
-from skillopt_kernel.loop.threads import ThreadExecutor
+from skillopt_kernel.loop.attempts import AttemptPool, Ended, Purpose
 from skillopt_kernel.records import Ask, Missing, Outcome, Score, Task
 
 PURPOSE = Purpose("rollout", "folder")
@@ -27,10 +26,10 @@ class World:
         self.fail_at: str | None = None
         self.peak = self.now = 0
         self.pool = AttemptPool(
-            ThreadExecutor(capacity),
+            lambda: capacity,
             key=self.key,
             find=lambda ask: self.stored.get(self.key(ask)),
-            perform=self.perform,
+            start=self.start,
             expected=lambda ask: self.seconds.get(ask.task.id, 0.0),
         )
 
@@ -38,7 +37,17 @@ class World:
     def key(ask: Ask) -> tuple[str, str, int]:
         return (ask.skill, ask.task.id, ask.sample)
 
-    def perform(self, ask: Ask, purpose: Purpose) -> Outcome:
+    def start(self, ask: Ask, purpose: Purpose, done: Ended) -> None:
+        def work() -> None:
+            try:
+                ended: Outcome | BaseException = self.perform(ask)
+            except PermanentError as error:
+                ended = error
+            done(ended)
+
+        threading.Thread(target=work, daemon=True).start()
+
+    def perform(self, ask: Ask) -> Outcome:
         with self.lock:
             self.begun.append(ask.task.id)
             self.now += 1

@@ -1,5 +1,6 @@
 """An attempt from start to commit: what is the target's doing is scored, what is not has no score."""
 
+import queue
 import threading
 import time
 from typing import Any
@@ -13,11 +14,15 @@ from skillopt_kernel.errors import (
     PermanentError,
     RefusedError,
 )
+from skillopt_kernel.execution import AttemptJob, AttemptResult, Done, ModelCalls
+from skillopt_kernel.loop import worker
 from skillopt_kernel.loop.attempts import Purpose
+from skillopt_kernel.loop.jobs import AttemptJobs, Limits
+from skillopt_kernel.loop.opening import no_agent
 from skillopt_kernel.loop.target import AttemptTarget
-from skillopt_kernel.loop.worker import AttemptWorker, Limits
-from skillopt_kernel.models.requests import ChatReply, ChatRequest, Message
-from skillopt_kernel.records import Ask, Attempt, Outcome, Score, Task, Usage
+from skillopt_kernel.loop.threads import ThreadExecutor
+from skillopt_kernel.models.requests import AgentJob, ChatReply, ChatRequest, Message
+from skillopt_kernel.records import Ask, Attempt, Missing, Outcome, Score, Task, Usage
 
 TASK = Task("t1", "kind", {"question": "Which?"}, reference="gold")
 PURPOSE = Purpose("rollout", "steps/step_0001/rollout")
@@ -62,24 +67,35 @@ class OneQuestion:
         return Score(right, 0.5, "compared")
 
 
-def perform(environment: Any, complete: Any = None, journal: Any = None, **limits: float) -> Outcome:
-    def answer(request: ChatRequest) -> ChatReply:
-        return ChatReply("gold", usage=Usage(1, 10, 2))
+def answer(request: ChatRequest) -> ChatReply:
+    return ChatReply("gold", usage=Usage(1, 10, 2))
 
-    events: list[tuple[str, dict[str, Any]]] = []
-    worker = AttemptWorker(
-        environment,
-        target=lambda stage: complete or answer,
-        agent=None,
-        judge=answer,
+
+def ended(environment: Any, complete: Any = answer, journal: Any = None, **limits: float) -> Any:
+    """How an ask ends on a thread: an outcome, or what must end the run."""
+    stop = threading.Event()
+    events: list[str] = []
+    executor = ThreadExecutor(1, lambda job, calls: worker.perform(job, environment, calls, stop))
+    jobs = AttemptJobs(
+        executor,
+        calls=lambda ask, purpose: ModelCalls(complete, answer, no_agent),
         journal=journal or Memory(),
         digest=lambda skill: "h",
         limits=Limits(call_timeout=limits.get("call"), attempt_timeout=limits.get("attempt")),
-        stop=threading.Event(),
-        emit=lambda name, **data: events.append((name, data)),
+        stop=stop,
+        emit=lambda name, **data: events.append(name),
     )
-    outcome = worker.perform(Ask("the skill", TASK), PURPOSE)
-    assert [name for name, _ in events] == ["attempt_started", "attempt_finished"]
+    arrived: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    jobs.start(Ask("the skill", TASK), PURPOSE, arrived.put)
+    result = arrived.get(timeout=30)
+    executor.close()
+    assert events == ["attempt_started", "attempt_finished"][: 2 if isinstance(result, Outcome) else 1]
+    return result
+
+
+def perform(environment: Any, complete: Any = answer, journal: Any = None, **limits: float) -> Outcome:
+    outcome = ended(environment, complete, journal, **limits)
+    assert isinstance(outcome, Outcome), outcome
     return outcome
 
 
@@ -132,23 +148,83 @@ def test_partial_credit_of_an_attempt_out_of_turns_is_kept() -> None:
 
 
 def test_a_permanent_error_ends_the_run() -> None:
-    with pytest.raises(PermanentError, match="set the key"):
-        perform_quietly(OneQuestion(PermanentError("set the key")))
+    error = PermanentError("set the key")
+    assert ended(OneQuestion(error)) is error
 
 
-def perform_quietly(environment: Any) -> None:
-    worker = AttemptWorker(
-        environment,
-        target=lambda stage: lambda request: ChatReply(""),
-        agent=None,
-        judge=lambda request: ChatReply(""),
-        journal=Memory(),
+def test_an_agents_job_for_a_chat_model_ends_the_run() -> None:
+    class Agentic(OneQuestion):
+        def attempt(self, task: Task, skill: str, target: Any) -> Attempt:
+            return Attempt(target.agent(AgentJob("work", skill)).message)
+
+    failure = ended(Agentic())
+    assert isinstance(failure, PermanentError) and "name an agent backend" in str(failure)
+
+
+def test_an_environment_that_exits_is_a_fault_of_the_environment() -> None:
+    outcome = perform(OneQuestion(SystemExit(3)))  # type: ignore[arg-type]
+    assert outcome.missing is not None
+    assert (outcome.missing.reason, outcome.missing.message) == ("environment", "SystemExit: 3")
+
+
+class Unsteady:
+    """An executor whose workers are lost so often, the last time while they score."""
+
+    capacity = 1
+
+    def __init__(self, losses: int, stop: threading.Event | None = None) -> None:
+        self.losses, self.stop = losses, stop
+        self.jobs: list[AttemptJob] = []
+
+    def submit(self, job: AttemptJob, calls: ModelCalls, done: Done) -> None:
+        self.jobs.append(job)
+        if len(self.jobs) <= self.losses:
+            kept = Attempt("kept") if len(self.jobs) == self.losses else None
+            if self.stop is not None:
+                self.stop.set()
+            done(AttemptResult(attempt=kept, lost="the worker ended"))
+        else:
+            done(worker.perform(job, OneQuestion(), calls, threading.Event()))
+
+    def close(self) -> None: ...
+
+
+def run_on(executor: Unsteady) -> tuple[Any, list[dict[str, Any]]]:
+    events: list[dict[str, Any]] = []
+    jobs = AttemptJobs(
+        executor,
+        calls=lambda ask, purpose: ModelCalls(answer, answer, no_agent),
+        journal=Memory(),  # type: ignore[arg-type]
         digest=lambda skill: "h",
-        limits=Limits(call_timeout=None, attempt_timeout=None),
-        stop=threading.Event(),
-        emit=lambda name, **data: None,
+        limits=Limits(None, None),
+        stop=executor.stop or threading.Event(),
+        emit=lambda name, **data: events.append(data),
     )
-    worker.perform(Ask("s", TASK), PURPOSE)
+    arrived: list[Any] = []
+    jobs.start(Ask("the skill", TASK), PURPOSE, arrived.append)
+    assert len(arrived) == 1
+    return arrived[0], events
+
+
+def test_a_lost_job_is_run_again_and_an_attempt_that_was_made_is_only_scored() -> None:
+    executor = Unsteady(2)
+    outcome, events = run_on(executor)
+    assert [job.attempt for job in executor.jobs] == [None, None, Attempt("kept")]
+    assert outcome.score == Score(0.0, 0.5, "compared")
+    assert events[-1]["tries"] == 3
+
+
+def test_a_job_that_is_lost_three_times_has_a_typed_reason() -> None:
+    executor = Unsteady(9)
+    outcome, _ = run_on(executor)
+    assert len(executor.jobs) == 3
+    assert outcome.missing == Missing("environment", "the worker ended (worker lost, run 3 times)")
+
+
+def test_nothing_lost_is_run_again_once_the_run_is_given_up() -> None:
+    executor = Unsteady(9, threading.Event())
+    run_on(executor)
+    assert len(executor.jobs) == 1
 
 
 def test_an_attempt_out_of_time_is_a_failure_and_a_call_cut_short_by_it_too() -> None:
@@ -182,7 +258,7 @@ def test_when_scoring_failed_only_scoring_is_asked_again() -> None:
 
 def test_a_conversation_that_grows_is_recorded_once() -> None:
     target = AttemptTarget(
-        lambda request: ChatReply(f"reply {len(request.messages)}"), None, stage="rollout", deadline=None,
+        lambda request: ChatReply(f"reply {len(request.messages)}"), no_agent, stage="rollout", deadline=None,
         call_timeout=None, stop=threading.Event(),
     )  # fmt: skip
     messages = [Message("system", "S"), Message("user", "U1")]

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 from attrs import frozen
 
 if TYPE_CHECKING:
+    from skillopt_kernel.execution import AttemptJob, Done, ModelCalls
     from skillopt_kernel.models.requests import AgentJob, AgentResult, ChatReply, ChatRequest, Message, Tool
     from skillopt_kernel.records import (
         Applied,
@@ -51,7 +52,8 @@ class DriverContext:
     role: str = ""
     model: str | None = None
     common: Any = None
-    """The kernel's own settings of the section (for an environment: `EnvSettings`, with split_*, data_path, ...)."""
+    """The kernel's own settings of the section (for an environment: `EnvSettings`, with split_*, data_path, ...); for
+    an executor its `Workplace`."""
     driver: Callable[..., Any] | None = None
 
 
@@ -276,13 +278,17 @@ class Scorer(Protocol):
 class Executor(Protocol):
     """Where attempts run. The kernel keeps the queue and hands over at most `capacity` jobs at a time.
 
-    `done(result)` may be called from any thread. `cancel` forgets jobs that have not begun; `close` waits for
-    none of them.
+    job    data, and so is the result; `calls` are its model calls, which are made in the run's process
+    done   called once for each job, from any thread, also when the worker failed or was lost
+
+    The factory gets a `skillopt_kernel.execution.Workplace` as `context.common`. Once its `stopping` is set, jobs
+    in flight end as soon as the executor can make them. `close` is called when no job is in flight, or when nobody
+    waits any more: it leaves no process behind.
     """
 
     @property
     def capacity(self) -> int: ...
-    def submit(self, job: Callable[[], Any], done: Callable[[Any], None]) -> None: ...
+    def submit(self, job: AttemptJob, calls: ModelCalls, done: Done) -> None: ...
     def close(self) -> None: ...
 
 

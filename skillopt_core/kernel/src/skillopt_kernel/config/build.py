@@ -20,6 +20,7 @@ from skillopt_kernel.config.schema import SECTIONS, HooksSettings, PromptFile
 from skillopt_kernel.config.structure import fields_of, guess
 from skillopt_kernel.config.tree import Node, merge
 from skillopt_kernel.errors import ConfigError, SkillOptError
+from skillopt_kernel.plugins.discovery import installed
 from skillopt_kernel.plugins.manifest import Manifest
 
 _SWITCH = fields_of(HooksSettings)["strict"]  # as what the switch of a hook plugin is read: true or false
@@ -114,10 +115,11 @@ def _take_drivers(draft: Draft, kernel: dict[str, Any]) -> dict[str, DriverChoic
         name = getattr(kernel[section], field)
         if kind == "scheduler" and kernel["optimizer"].lr_control_mode == "autonomous":
             key, name = "optimizer.lr_control_mode", "autonomous"
-        if kind == "executor" and name == "auto":
-            name = "threads"
         where = draft.where(key)
-        owner = draft.load(kind, name, where) if name else None
+        asked = name
+        if kind == "executor" and name == "auto":  # the environment says which, once it is made; one has settings
+            asked = "processes" if any(each.name == "processes" for each in installed(kind)) else "threads"
+        owner = draft.load(kind, asked, where) if asked else None
         if owner is None and name:
             draft.ownerless.add(section)
         elif owner is not None:

@@ -20,7 +20,10 @@ _FREE_ENDINGS = ("base_url", "endpoint", "timeout", "timeout_seconds", "workers"
 
 @frozen
 class DriverChoice:
-    """A driver that the configuration names, with its settings (`None` when it has none) and where it is named."""
+    """A driver that the configuration names, with its settings (`None` when it has none) and where it is named.
+
+    The executor's name may be "auto".
+    """
 
     kind: str
     name: str

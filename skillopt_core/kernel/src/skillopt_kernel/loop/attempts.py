@@ -1,6 +1,6 @@
 """One pool of attempts for the whole run: a queue in order of worth, and nothing asked twice.
 
-The loop's thread asks and waits; workers attempt, score and commit. An outcome that is stored is answered
+The loop's thread asks and waits; jobs attempt, score and commit. An outcome that is stored is answered
 from the store, one that is in flight is joined, and what nobody wants any more is not begun.
 """
 
@@ -10,15 +10,16 @@ import heapq
 import itertools
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 
 import attrs
 
 from skillopt_kernel.errors import StoppedEarly
-from skillopt_kernel.interfaces import Executor
 from skillopt_kernel.records import Ask, Outcome
 
 Key = tuple[str, str, int]
 Settled = Callable[[Mapping[str, Outcome]], bool]
+Ended = Callable[[Outcome | BaseException], None]
 
 
 @attrs.frozen
@@ -61,18 +62,19 @@ class _Job:
 
 @attrs.define(eq=False)
 class AttemptPool:
-    """Starts attempts on the executor, at most `capacity` at a time.
+    """Starts attempts, at most `capacity()` at a time.
 
     key       the identity of an ask: skill hash, task, sample
     find      an outcome from the store, or `None`
-    perform   attempts, scores and commits one ask; called in a worker; whatever it raises ends the run
+    start     has one ask attempted, scored and committed, and calls its last argument once, from any thread, with
+              the outcome or with what must end the run; it waits for nothing and raises nothing
     expected  seconds that an ask is likely to take, for starting the longest first; 0 when unknown
     """
 
-    _executor: Executor
+    _capacity: Callable[[], int]
     _key: Callable[[Ask], Key] = attrs.field(kw_only=True)
     _find: Callable[[Ask], Outcome | None] = attrs.field(kw_only=True)
-    _perform: Callable[[Ask, Purpose], Outcome] = attrs.field(kw_only=True)
+    _start: Callable[[Ask, Purpose, Ended], None] = attrs.field(kw_only=True)
     _expected: Callable[[Ask], float] = attrs.field(kw_only=True, default=lambda _: 0.0)
     _changed: threading.Condition = attrs.field(init=False, factory=threading.Condition)
     _queue: list[tuple[int, float, int, _Job]] = attrs.field(init=False, factory=list)
@@ -90,7 +92,7 @@ class AttemptPool:
                 if job.outcome is None:
                     job.prefetched = True
                     self._enqueue(job, self._expected(ask))
-            self._pump()
+        self._pump()
 
     def evaluate(
         self, asks: Sequence[Ask], purpose: Purpose, *, settled: Settled | None = None, in_order: bool = False
@@ -113,7 +115,7 @@ class AttemptPool:
                 if job.outcome is None:
                     self._enqueue(job, 0.0 if in_order else self._expected(job.ask))
             self._check_settled(group)
-            self._pump()
+        self._pump()
         return self._results(group)
 
     def _results(self, group: _Group) -> Iterator[Outcome]:
@@ -167,34 +169,35 @@ class AttemptPool:
             heapq.heappush(self._queue, (job.purpose.rank, -expected, next(self._numbers), job))
 
     def _pump(self) -> None:
-        while self._queue and self._running < self._executor.capacity and self._failure is None:
-            *_, job = heapq.heappop(self._queue)
-            if not job.queued:
-                continue
-            job.queued, job.running = False, True
-            self._running += 1
-            self._executor.submit(lambda job=job: self._attempt(job), lambda _: None)  # type: ignore[misc]
+        # What starting takes (an event, a look into the store) is done outside the lock where the caller holds none.
+        while (job := self._next()) is not None:
+            self._start(job.ask, job.purpose, partial(self._ended, job))
 
-    def _attempt(self, job: _Job) -> None:
-        outcome: Outcome | None = None
-        failure: BaseException | None = None
-        try:
-            outcome = self._perform(job.ask, job.purpose)
-        except BaseException as error:  # carried to the loop's thread, which raises it there
-            failure = error
+    def _next(self) -> _Job | None:
+        """The job to start now, counted as running; `None` when there is none or no place for it."""
+        with self._changed:
+            while self._queue and self._running < self._capacity() and self._failure is None:
+                *_, job = heapq.heappop(self._queue)
+                if job.queued:
+                    job.queued, job.running = False, True
+                    self._running += 1
+                    return job
+        return None
+
+    def _ended(self, job: _Job, ended: Outcome | BaseException) -> None:
         with self._changed:
             self._running -= 1
             job.running = False
-            if failure is not None:
-                self._failure = self._failure or failure
-            elif outcome is not None:
-                job.outcome, job.prefetched = outcome, False
+            if isinstance(ended, BaseException):  # carried to the loop's thread, which raises it there
+                self._failure = self._failure or ended
+            else:
+                job.outcome, job.prefetched = ended, False
                 for group, index in job.groups:
-                    group.arrive(index, outcome)
+                    group.arrive(index, ended)
                     self._check_settled(group)
                 self._forget_unwanted(job)
-            self._pump()
             self._changed.notify_all()
+        self._pump()
 
     def _check_settled(self, group: _Group) -> None:
         # A decision falls at the shortest prefix that settles it, so tasks before the last arrival are still

@@ -10,13 +10,15 @@ from typing import Any
 
 import attrs
 
-from skillopt_kernel.errors import StoppedEarly
-from skillopt_kernel.interfaces import DriverContext
+from skillopt_kernel.errors import PermanentError, StoppedEarly
+from skillopt_kernel.execution import ModelCalls, Workplace
+from skillopt_kernel.interfaces import DriverContext, Executor
 from skillopt_kernel.loop.attempts import AttemptPool
+from skillopt_kernel.loop.jobs import AttemptJobs, Limits
 from skillopt_kernel.loop.preparing import Prepared
 from skillopt_kernel.loop.run import RunContext
 from skillopt_kernel.loop.state import LoopState, restore
-from skillopt_kernel.loop.worker import AttemptWorker, Limits
+from skillopt_kernel.models.requests import AgentJob, AgentResult
 from skillopt_kernel.plugins.discovery import make_driver
 from skillopt_kernel.splits import PARTS
 from skillopt_kernel.store.directory import RunDirectory
@@ -24,9 +26,6 @@ from skillopt_kernel.store.event_log import EventLog
 from skillopt_kernel.store.lock import RunLock
 from skillopt_kernel.store.outcomes import OutcomeStore
 from skillopt_kernel.store.redaction import Redactor
-
-EXECUTORS = {"thread": "threads", "process": "processes"}
-"""Which executor `auto` means, by what the environment says of itself."""
 
 
 @contextmanager
@@ -48,15 +47,15 @@ def open_run(prepared: Prepared, directory: RunDirectory, stop: threading.Event)
         state = LoopState.at_start(prepared.skill)
         models.ledger.restore(restore(directory, state))
         directory.save_skill(0, prepared.skill)
-        executor = make_executor(prepared)
+        executor = make_executor(prepared, abort)
         closing.callback(executor.close)
         parts = attrs.asdict(prepared, recurse=False)
         run = RunContext(**parts, directory=directory, outcomes=outcomes, events=events, state_of_run=state, stop=stop)
         run.pool = AttemptPool(
-            executor,
+            lambda: executor.capacity,
             key=lambda ask: (run.digest(ask.skill), ask.task.id, ask.sample),
             find=outcomes.find,
-            perform=make_worker(run, abort).perform,
+            start=make_jobs(run, executor, abort).start,
             expected=outcomes.expected_seconds,
         )
         threading.Thread(target=stop_when_asked, args=(run,), daemon=True).start()
@@ -118,26 +117,35 @@ def about(run: RunContext) -> dict[str, Any]:
     }
 
 
-def make_executor(prepared: Prepared) -> Any:
-    """The executor that the configuration names; `auto` follows the environment."""
+def make_executor(prepared: Prepared, abort: threading.Event) -> Executor:
+    """The executor of the run, which gets the environment, or what it needs to make it anew in a worker."""
     settings = prepared.settings
-    choice = settings.drivers["executor"]
-    name = EXECUTORS[prepared.environment.isolation] if choice.name == "auto" else choice.name
-    context = DriverContext(logger=prepared.logger, seed=settings.train.seed, common=settings.env)
-    return make_driver("executor", name, choice.settings, context, where=choice.where)
+    choice, chosen = settings.drivers["executor"], settings.drivers["env"]
+    place = Workplace(prepared.environment, chosen.name, chosen.settings, settings.env, abort)
+    context = DriverContext(logger=prepared.logger, seed=settings.train.seed, common=place)
+    made: Executor = make_driver("executor", prepared.executor, choice.settings, context, where=choice.where)
+    return made
 
 
-def make_worker(run: RunContext, abort: threading.Event) -> AttemptWorker:
-    """What the pool's jobs do; models are opened at their first call."""
-    env = run.settings.env
-    return AttemptWorker(
-        run.environment,
-        target=lambda _: run.models.chat("target").complete,
-        agent=None,
-        judge=lambda request: run.models.chat("judge").complete(request),
+def make_jobs(run: RunContext, executor: Executor, abort: threading.Event) -> AttemptJobs:
+    """What turns the pool's asks into the executor's jobs; models are opened at their first call."""
+    env, models = run.settings.env, run.models
+    calls = ModelCalls(
+        target=lambda request: models.chat("target").complete(request),
+        judge=lambda request: models.chat("judge").complete(request),
+        agent=no_agent,
+    )
+    return AttemptJobs(
+        executor,
+        calls=lambda _ask, _purpose: calls,
         journal=run.outcomes,
         digest=run.digest,
         limits=Limits(env.exec_timeout or None, env.attempt_timeout or None, seed=run.seed),
         stop=abort,
         emit=run.emit,
     )
+
+
+def no_agent(job: AgentJob) -> AgentResult:
+    """What a chat model does with an agent's job."""
+    raise PermanentError("this target is a chat model and cannot run an agent's job; name an agent backend.")

@@ -18,13 +18,16 @@ from skillopt_kernel.interfaces import DriverContext, Environment, Gate, Schedul
 from skillopt_kernel.models.opening import Models
 from skillopt_kernel.plugins.assembly import Assembled, assemble
 from skillopt_kernel.plugins.calls import HookCalls
-from skillopt_kernel.plugins.discovery import make_driver, owner_of
+from skillopt_kernel.plugins.discovery import load_manifest, make_driver, owner_of
 from skillopt_kernel.prompting import Prompt, resolve_prompts
 from skillopt_kernel.records import Splits
 from skillopt_kernel.skill import skill_hash
 from skillopt_kernel.splits import check_splits, check_train_size
 from skillopt_kernel.stages import default_stages
 from skillopt_kernel.store.redaction import Redactor
+
+EXECUTORS = {"thread": "threads", "process": "processes"}
+"""Which executor `auto` means, by what the environment says of itself."""
 
 
 @define(eq=False)
@@ -41,6 +44,7 @@ class Prepared:
     gate: Gate
     prompts: Mapping[str, Prompt]
     models: Models
+    executor: str
     logger: logging.Logger
 
     @cached_property
@@ -50,6 +54,7 @@ class Prepared:
         for name in ("train", "selection", "test"):
             data.update("|".join([name, *(task.content_hash() for task in getattr(self.splits, name))]).encode())
         owners = {kind: owner_of(kind, choice.name) for kind, choice in self.settings.drivers.items()}
+        del owners["executor"]  # where attempts run changes no result
         owners |= {role: owner_of("backend", choice.name) for role, choice in self.settings.backends.items()}
         return {
             **self.settings.fingerprint(),
@@ -93,8 +98,22 @@ def prepare(config: Config, plugins: Sequence[tuple[str, Any]] = (), *, skill: s
         gate=_driver(config, "gate", context),
         prompts=resolve_prompts(config.prompts, environment, mode),
         models=models,
+        executor=executor_for(config, environment),
         logger=logger,
     )
+
+
+def executor_for(config: Config, environment: Environment) -> str:
+    """The executor that the configuration names; `auto` follows the environment. Raises when it cannot be used."""
+    choice = config.drivers["executor"]
+    name = EXECUTORS[environment.isolation] if choice.name == "auto" else choice.name
+    load_manifest("executor", name, choice.where)
+    if name == "threads" and environment.isolation == "process" and config.env.workers > 1:
+        raise ConfigError(
+            f"{choice.where}: one instance of the environment {config.driver('env').name!r} serves one attempt at a "
+            f"time, so that threads cannot share it. Write `executor: processes`, or `env.workers: 1`."
+        )
+    return name
 
 
 def configured(config: Config, assembled: Assembled, logger: logging.Logger) -> Config:

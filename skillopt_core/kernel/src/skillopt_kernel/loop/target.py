@@ -10,11 +10,9 @@ from typing import Any
 import attrs
 
 from skillopt_kernel.errors import Cancelled, ModelError, PermanentError
+from skillopt_kernel.execution import Complete, RunAgent
 from skillopt_kernel.models.requests import AgentJob, AgentResult, ChatReply, ChatRequest, Message, Tool
 from skillopt_kernel.records import Turn, Usage
-
-Complete = Callable[[ChatRequest], ChatReply]
-RunAgent = Callable[[AgentJob], AgentResult]
 
 
 @attrs.define(eq=False)
@@ -28,7 +26,7 @@ class AttemptTarget:
     """
 
     _complete: Complete
-    _run_agent: RunAgent | None
+    _run_agent: RunAgent
     _stage: str = attrs.field(kw_only=True)
     _deadline: float | None = attrs.field(kw_only=True)
     _call_timeout: float | None = attrs.field(kw_only=True)
@@ -88,11 +86,8 @@ class AttemptTarget:
     def agent(self, job: AgentJob) -> AgentResult:
         """Run an agent program's job; its own trajectory is appended to this one."""
         self._check()
-        if self._run_agent is None:
-            raise PermanentError("this target is a chat model and cannot run an agent's job; name an agent backend.")
-        run_agent = self._run_agent
         self._turns.append(Turn("user", job.prompt))
-        result: AgentResult = self._guarded(lambda: run_agent(job))
+        result: AgentResult = self._guarded(lambda: self._run_agent(job))
         self.usage = self.usage + result.usage
         self._turns.extend(result.trajectory or (Turn("assistant", result.message),))
         return result

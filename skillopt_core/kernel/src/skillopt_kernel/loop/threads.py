@@ -5,9 +5,12 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from skillopt_kernel.plugins.manifest import PLUGIN_API, Manifest
+
+if TYPE_CHECKING:
+    from skillopt_kernel.execution import AttemptJob, AttemptResult, Done, ModelCalls, Workplace
 
 plugin = Manifest(
     kind="executor",
@@ -20,14 +23,16 @@ plugin = Manifest(
 
 
 class ThreadExecutor:
-    """Runs jobs on `capacity` threads, one started with each of the first jobs.
+    """Performs jobs on `capacity` threads, one started with each of the first jobs.
 
     The threads are daemons: an environment that hangs for good does not keep the process alive after the run.
+    `perform` must not raise.
     """
 
-    def __init__(self, capacity: int) -> None:
+    def __init__(self, capacity: int, perform: Callable[[AttemptJob, ModelCalls], AttemptResult]) -> None:
         self._capacity = capacity
-        self._jobs: queue.SimpleQueue[tuple[Callable[[], Any], Callable[[Any], None]] | None] = queue.SimpleQueue()
+        self._perform = perform
+        self._jobs: queue.SimpleQueue[tuple[AttemptJob, ModelCalls, Done] | None] = queue.SimpleQueue()
         self._threads: list[threading.Thread] = []
         self._lock = threading.Lock()
 
@@ -35,19 +40,19 @@ class ThreadExecutor:
     def capacity(self) -> int:
         return self._capacity
 
-    def submit(self, job: Callable[[], Any], done: Callable[[Any], None]) -> None:
-        """Run `job` on some thread and give what it returns to `done` there. `job` must not raise."""
+    def submit(self, job: AttemptJob, calls: ModelCalls, done: Done) -> None:
+        """Perform `job` on some thread and give its result to `done` there."""
         with self._lock:
             if len(self._threads) < self._capacity:
                 name = f"skillopt-worker-{len(self._threads) + 1}"
                 self._threads.append(threading.Thread(target=self._work, name=name, daemon=True))
                 self._threads[-1].start()
-        self._jobs.put((job, done))
+        self._jobs.put((job, calls, done))
 
     def _work(self) -> None:
         while (item := self._jobs.get()) is not None:
-            job, done = item
-            done(job())
+            job, calls, done = item
+            done(self._perform(job, calls))
 
     def close(self) -> None:
         """Let every thread end after the job it is at."""
@@ -56,5 +61,10 @@ class ThreadExecutor:
 
 
 def make_executor(settings: Any, context: Any) -> ThreadExecutor:
-    """The factory: as many threads as `env.workers` says."""
-    return ThreadExecutor(context.common.workers)
+    """The factory: as many threads as `env.workers` says, on the run's own environment."""
+    from skillopt_kernel.loop.worker import perform
+
+    place: Workplace = context.common
+    return ThreadExecutor(
+        place.common.workers, lambda job, calls: perform(job, place.environment, calls, place.stopping)
+    )
