@@ -11,7 +11,8 @@ from click.testing import CliRunner
 from skillopt_kernel.cli.config import config as command
 from skillopt_kernel.config import load_config
 from skillopt_kernel.errors import ConfigError
-from skillopt_kernel.models.roles import plan_roles
+from skillopt_kernel.models.roles import ROLES, plan_roles
+from skillopt_kernel.plugins.discovery import installed
 from skillopt_kernel_config_probes import Folder
 
 
@@ -31,15 +32,40 @@ from skillopt_kernel_config_probes import Folder
     ],
 )  # fmt: skip
 def test_a_label_names_the_backends_of_the_roles(label: str, optimizer: str, target: str) -> None:
-    assert tuple(plan_roles(label).values()) == (optimizer, target, optimizer)
+    plan = plan_roles(label)
+    assert plan.backends == {"optimizer": optimizer, "target": target, "judge": optimizer}
+    assert plan.said_by == dict.fromkeys(ROLES, "label")
 
 
-def test_a_role_that_names_its_backend_has_it() -> None:
-    assert tuple(plan_roles("claude", "openai_chat").values()) == ("openai_chat", "claude_chat", "openai_chat")
-    assert tuple(plan_roles("claude", "openai_chat", "qwen", "cursor").values()) == (
-        "openai_chat", "qwen_chat", "cursor_exec",
-    )  # fmt: skip
-    assert plan_roles("claude", None, " ") == plan_roles("claude")
+@pytest.mark.parametrize(
+    ("label", "optimizer", "target", "judge", "explicit", "expected", "said_by"),
+    [
+        # A role's own word counts, also when it is openai_chat, which earlier versions took for "not set".
+        ("claude", "openai_chat", None, None, ROLES, "openai_chat claude_chat openai_chat",
+         "optimizer label optimizer"),
+        ("claude", None, "openai_chat", None, ROLES, "claude_chat openai_chat claude_chat", "label target label"),
+        ("claude", "openai", "qwen", "cursor", ROLES, "openai_chat qwen_chat cursor_exec", "optimizer target judge"),
+        ("qwen", "qwen", None, None, ROLES, "qwen_chat qwen_chat qwen_chat", "optimizer label optimizer"),
+        ("codex", " Codex ", None, None, ROLES, "codex_exec codex_exec codex_exec", "optimizer label optimizer"),
+        ("", "compat", None, None, ROLES, "openai_compatible openai_chat openai_compatible",
+         "optimizer label optimizer"),
+        ("openai_chat", None, "claude_code_exec", None, ROLES, "openai_chat claude_code_exec openai_chat",
+         "label target label"),
+        ("claude", "", " ", "", ROLES, "claude_chat claude_chat claude_chat", "label label label"),
+        # What is not explicit gives way to the label, whatever it is.
+        ("claude", "openai_chat", "openai_chat", None, (), "claude_chat claude_chat claude_chat", "label label label"),
+        ("cursor", "openai_chat", "qwen", None, ("optimizer",), "openai_chat cursor_exec openai_chat",
+         "optimizer label optimizer"),
+        ("cursor", "claude", "qwen", "qwen", ("judge",), "openai_chat cursor_exec qwen_chat", "label label judge"),
+    ],
+)  # fmt: skip
+def test_a_role_that_names_its_backend_explicitly_has_it(
+    label: str, optimizer: str | None, target: str | None, judge: str | None, explicit: tuple[str, ...],
+    expected: str, said_by: str,
+) -> None:  # fmt: skip
+    plan = plan_roles(label, optimizer, target, judge, explicit)
+    assert plan.backends == dict(zip(ROLES, expected.split(), strict=True))
+    assert plan.said_by == dict(zip(ROLES, said_by.split(), strict=True))
 
 
 def _backends(config: object) -> tuple[str, ...]:
@@ -129,6 +155,35 @@ def test_the_model_is_named_by_role_backend_deployment_or_default(folder: Folder
     config = folder.load("model: {probe_chat_model: of-backend, target: of-role}\n", environ=environ)
     assert config.backends["target"].model == config.backends["target"].settings.model == "of-role"
     assert folder.load("", "model.backend=probe_tool").backends["target"].model is None
+
+
+@pytest.mark.skipif(
+    any(plugin.name in ("claude_chat", "cursor_exec") for plugin in installed("backend")),
+    reason="a distribution of that name is installed here",
+)
+def test_a_model_that_a_user_names_is_never_replaced_but_the_earlier_default_is_doubted(
+    folder: Folder, install: Callable[..., Path], manifest_of: Callable[..., str]
+) -> None:
+    for name in ("claude_chat", "cursor_exec"):
+        module = manifest_of("backend", name, settings="acme_probes.settings:ChatSettings", prefix=f"{name}_")
+        install(f"acme-{name} 1.0", {f"skillopt.backends {name}": f"acme_{name}:plugin"}, {f"acme_{name}.py": module})
+    config = folder.load("model: {backend: claude, optimizer: gpt-5.5, target: claude-mine}\n")
+    assert [config.backends[role].model for role in ROLES] == ["gpt-5.5", "claude-mine", "gpt-5.5"]
+    assert config.warnings == (
+        "run.yaml:2:26: model.optimizer: 'gpt-5.5' is kept, but claude_chat hardly serves it; earlier versions had "
+        "this default and replaced it. Delete the line for the default of claude_chat",
+    )
+    flat = folder.load("backend: cursor\ntarget_model: gpt-5.4\noptimizer_backend: probe_chat\n")
+    assert flat.backends["target"].model == "gpt-5.4"
+    assert len(flat.warnings) == 1 and flat.warnings[0].startswith("run.yaml:3:1: target_model: 'gpt-5.4' is kept")
+    for text, override in (
+        ("model: {backend: claude}\n", "model.target=gpt-5.5"),  # just now written
+        ("model: {target: gpt-5.5}\n", "model.backend=probe_chat"),  # a backend that may well serve it
+        ("model: {backend: claude, target: gpt-5.1}\n", "train.seed=1"),  # never a default
+    ):
+        assert not folder.load(text, override).warnings
+    unset = folder.load("model: {backend: claude, optimizer: '', target: null}\n")
+    assert {choice.model for choice in unset.backends.values()} == {"probe-model"} and not unset.warnings
 
 
 def test_the_judge_follows_the_optimizer_unless_it_says_otherwise(folder: Folder) -> None:

@@ -11,47 +11,56 @@ from collections.abc import Sequence
 
 from attrs import evolve
 
+from skillopt_kernel.config import known
 from skillopt_kernel.config.draft import Draft, Owner
 from skillopt_kernel.config.fields import variable_of
-from skillopt_kernel.config.layers import ROLES
 from skillopt_kernel.config.reading import read_value
 from skillopt_kernel.config.resolved import BackendChoice
 from skillopt_kernel.config.schema import ModelSettings
 from skillopt_kernel.config.structure import fields_of
 from skillopt_kernel.config.tree import DEFAULT, Node, Place
-from skillopt_kernel.models.roles import backend_name, plan_roles
+from skillopt_kernel.models.roles import ROLES, backend_name, plan_roles
 
 
 def resolve_backends(draft: Draft, model: ModelSettings) -> dict[str, BackendChoice]:
     """The choices of the three roles. A backend that cannot be loaded is a problem and leaves its role out."""
     written = {name: node for name, node in draft.section("model").items() if not node.empty}
     label = written.get("backend")
-    # A role's key is overruled by a label that stands nearer to the user, unless the user's own file has the key:
+    # A label that stands nearer to the user than a role's key overrules it, unless the user's own file has the key:
     # what a base says of the roles is a default, what the user says of them is meant.
     depth = max(label.place.depth if label is not None else DEFAULT.depth, 0)
     pins = {role: node for role in ROLES if (node := written.get(f"{role}_backend")) is not None}
-    pins = {role: node for role, node in pins.items() if node.place.depth <= depth or role == "judge"}
-    plan = plan_roles(model.backend, **{role: getattr(model, f"{role}_backend") for role in pins})
+    explicit = {role for role, node in pins.items() if node.place.depth <= depth or role == "judge"}
+    plan = plan_roles(model.backend, model.optimizer_backend, model.target_backend, model.judge_backend, explicit)
     choices = {}
-    for role in ROLES:
-        # The judge follows the optimizer, and both roles the label.
-        pinned_by = "optimizer" if role == "judge" and role not in pins else role
-        key = f"model.{pinned_by}_backend" if pinned_by in pins else "model.backend"
-        node = pins.get(pinned_by, label)
+    for role, name in plan.backends.items():
+        says = plan.said_by[role]
+        node = label if says == "label" else pins[says]
         draft.origins[f"model.{role}_backend"] = str(DEFAULT if node is None else node.place)
-        where, name = draft.where(key), plan[role]
+        where = draft.where("model.backend" if says == "label" else f"model.{says}_backend")
         owner = draft.load("backend", name, where)
         if owner is not None:
-            asked = [role, "optimizer"] if role == "judge" and name == plan["optimizer"] else [role]
+            asked = [role, "optimizer"] if role == "judge" and name == plan.backends["optimizer"] else [role]
             choices[role] = _Role(draft, asked).choose(owner, where)
+        _doubt_model(draft, role, name)
     # A label that is only inherited was not meant by the user, who is not to be bothered with it.
-    pinned = {"optimizer", "target"} <= set(pins) and backend_name(model.backend) not in plan.values()
-    if pinned and label is not None and label.place.depth <= 0:
+    unheard = {"optimizer", "target"} <= explicit and backend_name(model.backend) not in plan.backends.values()
+    if unheard and label is not None and label.place.depth <= 0:
         draft.warnings.append(
             f"{label.where}: model.backend: has no effect, since model.optimizer_backend and model.target_backend "
             f"name others"
         )
     return choices
+
+
+def _doubt_model(draft: Draft, role: str, backend: str) -> None:
+    """Warn of a model that the earlier system's files named for every backend. It is kept: a user may mean it."""
+    node = draft.section("model").get(role)
+    if node is not None and node.place.line and node.value in known.EARLIER_MODELS and backend in known.OTHER_MODELS:
+        draft.warnings.append(
+            f"{node.where}: {node.alias or f'model.{role}'}: {node.value!r} is kept, but {backend} hardly serves it; "
+            f"earlier versions had this default and replaced it. Delete the line for the default of {backend}"
+        )
 
 
 class _Role:

@@ -15,9 +15,9 @@ from skillopt_kernel.config.reading import read_value
 from skillopt_kernel.config.schema import SECTIONS
 from skillopt_kernel.config.structure import fields_of
 from skillopt_kernel.config.tree import Node, plain
+from skillopt_kernel.models.roles import ROLES
 
 ALLOWED = (*SECTIONS, "prompts")
-ROLES = ("optimizer", "target", "judge")
 KERNEL_KEYS = [f"{section}.{name}" for section, settings in SECTIONS.items() for name in fields_of(settings)]
 
 HOMES: dict[str, str] = {

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
+
+from attrs import frozen
+
+ROLES = ("optimizer", "target", "judge")
+
 ALIASES: dict[str, str] = {
     "": "openai_chat",
     "azure": "openai_chat",
@@ -34,17 +40,37 @@ def backend_name(text: str) -> str:
     return ALIASES.get(plain, plain)
 
 
-def plan_roles(
-    label: str, optimizer: str | None = None, target: str | None = None, judge: str | None = None
-) -> dict[str, str]:
-    """Role -> the name of its backend, for the roles optimizer, target and judge.
+@frozen
+class RolePlan:
+    """Role -> the name of its backend, for each of `ROLES`, and role -> what says so: "label" or a role's own name."""
 
-    A role that names its own backend has it. One that does not has what the label says: `TARGET_ONLY` labels set
-    the target alone, every other label both roles. The judge is played by the optimizer's backend unless it names
-    its own.
+    backends: Mapping[str, str]
+    said_by: Mapping[str, str]
+
+
+def plan_roles(
+    label: str,
+    optimizer: str | None = None,
+    target: str | None = None,
+    judge: str | None = None,
+    explicit: Collection[str] = ROLES,
+) -> RolePlan:
+    """Which backend plays which role: the one resolution of every entry point.
+
+    label     `model.backend`: a backend's name or an alias. `TARGET_ONLY` ones set the target alone, beside an
+              optimizer on `openai_chat`; every other one sets both
+    roles     what `model.<role>_backend` say; `None` and blank: nothing
+    explicit  the roles whose own word counts, whatever it is. The word of another role, such as what a base says
+              where the user gives a label, counts for nothing
+
+    The judge is played by the optimizer's backend unless it names its own.
     """
     own = {"optimizer": optimizer, "target": target, "judge": judge}
-    named = {role: backend_name(value) for role, value in own.items() if value and value.strip()}
-    target_of_label = backend_name(label)
-    plays = named.get("optimizer", "openai_chat" if target_of_label in TARGET_ONLY else target_of_label)
-    return {"optimizer": plays, "target": target_of_label, "judge": plays} | named
+    named = {role: backend_name(text) for role, text in own.items() if text and text.strip() and role in explicit}
+    of_label = backend_name(label)
+    optimizer_of_label = "openai_chat" if of_label in TARGET_ONLY else of_label
+    backends = {"optimizer": named.get("optimizer", optimizer_of_label), "target": named.get("target", of_label)}
+    said_by = {role: role if role in named else "label" for role in ROLES}
+    if "judge" not in named:
+        said_by["judge"] = said_by["optimizer"]
+    return RolePlan(backends | {"judge": named.get("judge", backends["optimizer"])}, said_by)
