@@ -70,6 +70,10 @@ def test_a_feature_changes_only_what_it_names() -> None:
     assert dense["hooks"].pop("plugins") == ["semantic_density"] and plain["hooks"].pop("plugins") == []
     assert set(dense["hooks"].pop("settings")) == {"semantic_density"} and plain["hooks"].pop("settings") == {}
     assert dense == {**plain, "evaluation": {**plain["evaluation"], "gate_metric": "hard"}}
+    aware = load_config({"_base_": ["searchqa", "features/skill_aware"]}, SIMULATED, environ={}).as_dict()
+    assert aware["hooks"].pop("plugins") == ["skill_aware"]
+    assert set(aware["hooks"].pop("settings")) == {"skill_aware"}
+    assert aware == dense
 
 
 def test_the_base_file_changes_nothing_but_shows_every_default() -> None:

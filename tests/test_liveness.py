@@ -15,9 +15,8 @@ import probe_plugins
 import pytest
 from attrs import frozen
 from skillopt_kernel import train
-from skillopt_kernel.config import load_config
 from skillopt_kernel.config.schema import SECTIONS
-from skillopt_kernel.errors import CallTimeout, ConfigError, SkillOptError
+from skillopt_kernel.errors import CallTimeout, SkillOptError
 from skillopt_kernel.interfaces import DriverContext
 from skillopt_kernel.models.requests import ChatRequest, Message
 from skillopt_kernel.plugins.discovery import installed, load_manifest, make_driver, settings_class
@@ -112,6 +111,11 @@ def at_once(role: str) -> Look:
     return look
 
 
+def stages(run: Ran) -> list[str]:
+    """Which kinds of call there were."""
+    return sorted(json.loads(run.text("summary.json"))["token_summary"])
+
+
 def slow_replies(run: Ran) -> bool:
     return any(event.get("seconds", 0) > 0.01 for event in run.events if event["event"] == "model_called")
 
@@ -143,6 +147,8 @@ ONE = ("train.num_epochs=1",)
 DENSE = ("evaluation.use_semantic_density=true",)
 WORDS = ("evaluation.leading_words=[answer]",)
 SOFT = ("evaluation.gate_metric=mixed",)
+AWARE = ("optimizer.use_skill_aware_reflection=true",)
+FORGETFUL = (*AWARE, "model.simulated_lapses=0.5")
 LATENT = (*ONE, "model.simulated_latency=0.05", "gradient.minibatch_size=1")
 REWRITING = (*RECORDED, *ONE, "optimizer.skill_update_mode=full_rewrite_minibatch")
 LAB = ('hooks.path=["."]', *ONE)
@@ -176,6 +182,9 @@ CASES: dict[str, Case] = {
         "false", content("slow_update/epoch_02/slow_result.json", "action"), SLOW
     ),
     "optimizer.longitudinal_pair_policy": Case("changed", content(PAIRS), SLOW),
+    "optimizer.use_skill_aware_reflection": Case("true", asked("optimizer"), (*RECORDED, *ONE)),
+    "optimizer.skill_aware_appendix_source": Case("failure_only", asked("optimizer"), (*RECORDED, *ONE, *AWARE)),
+    "optimizer.skill_aware_consolidate_threshold": Case("1", stages, FORGETFUL),
     "optimizer.use_meta_skill": Case("true", asked("optimizer", "stage"), (*RECORDED, *META)),
     "evaluation.use_gate": Case("false", steps("action", "reason")),
     "evaluation.gate_metric": Case("soft", steps("bar", "candidate_gate_score")),
@@ -223,6 +232,7 @@ CASES: dict[str, Case] = {
     "model.simulated_seed": Case("99", steps()),
     "model.simulated_latency": Case("0.03", slow_replies, ONE),
     "model.simulated_noise": Case("0.5", steps("rollout_hard")),
+    "model.simulated_lapses": Case("0.9", steps("rollout_hard")),
     "model.simulated_rate_limits": Case("0.2", tries, ONE),
     "model.simulated_server_errors": Case("0.1", tries, ONE),
     "model.simulated_refusals": Case("0.5", REASONS, ONE),
@@ -239,13 +249,6 @@ CASES: dict[str, Case] = {
     "prompts.analyst_failure": Case("mine.md", asked("optimizer"), (*RECORDED, *ONE)),
 }
 """Option -> the change, and what it changes."""
-
-NOT_ALIVE_YET: dict[str, tuple[str, str]] = {
-    "optimizer.use_skill_aware_reflection": ("true", "analysts are not asked for notes, and nothing keeps them"),
-    "optimizer.skill_aware_appendix_source": ("failure_only", "there is no appendix of notes"),
-    "optimizer.skill_aware_consolidate_threshold": ("5", "there are no notes to consolidate"),
-}
-"""Option of a mechanism that this version does not have -> a value that is refused, and what is missing."""
 
 LAB_MODULE = """\
 import attrs
@@ -295,11 +298,10 @@ def options() -> set[str]:
 
 
 def test_every_option_is_in_the_table_once() -> None:
-    listed = {name for name in CASES if not name.startswith("prompts.")} | set(NOT_ALIVE_YET)
+    listed = {name for name in CASES if not name.startswith("prompts.")}
     listed |= {f"model.openai_compatible_{name}" for name in OVER_HTTP}
     assert options() - listed == set(), "options that nobody has shown to change anything"
     assert listed - options() == set(), "options that do not exist any more"
-    assert not set(CASES) & set(NOT_ALIVE_YET)
 
 
 @pytest.fixture(scope="module")
@@ -370,14 +372,6 @@ def test_what_is_compared_is_the_same_in_a_second_run(project: Project) -> None:
         for option, case in CASES.items():
             if case.base == base and not (first.error or case.look is folder_name):
                 assert case.look(first) == case.look(second), option
-
-
-@pytest.mark.parametrize("option", NOT_ALIVE_YET)
-def test_an_option_without_its_mechanism_is_refused(project: Project, option: str) -> None:
-    """Where this fails since the option is taken, it is alive: it goes into `CASES`, with what it changes."""
-    value, _ = NOT_ALIVE_YET[option]
-    with pytest.raises(ConfigError, match=f"{option}.*this version does not perform it"):
-        load_config("base.yaml", [f"{option}={value}"])
 
 
 @pytest.mark.parametrize("name", OVER_HTTP)

@@ -24,6 +24,7 @@ RECORD = StepRecord(
     edit_apply_summary={"total": 1, "applied": 1},
     lr_decision={"learning_rate": 2},
     timing={"rollout_s": 1},
+    counters={"n_mine": 3},
 )
 ENTRY = MemoryEntry(
     step=1,
@@ -74,6 +75,12 @@ def test_a_checkpoint_comes_back_as_it_was_written(tmp_path: Path) -> None:
     assert state.current.skill == state.best.skill == "# Skill\n"
     assert state.plugins["mine"] == {"seen": 3}
     assert (tmp_path / "best_skill.md").read_text("utf-8") == "# Skill\n"
+
+
+def test_counters_of_plugins_stand_beside_the_fields_of_a_record_and_hide_none() -> None:
+    fields = attrs.evolve(RECORD, counters={"n_mine": 3, "action": 7}).as_json()
+    assert (fields["n_mine"], fields["action"]) == (3, "reject")
+    assert "counters" not in fields
 
 
 @pytest.mark.parametrize("skill", ["# T\r\n- a\r\n", "# T\n- a\r\n- b\n", "no line end"])

@@ -9,6 +9,7 @@ from typing import Any
 from skillopt_backend_simulated.asked import Asked
 from skillopt_backend_simulated.draws import Draws
 from skillopt_backend_simulated.items import add_rule, payload_of, remove_rule
+from skillopt_backend_simulated.reminding import with_reminders
 from skillopt_backend_simulated.rewriting import combined
 from skillopt_backend_simulated.world import World
 
@@ -32,7 +33,8 @@ def analyse(world: World, draws: Draws, asked: Asked) -> dict[str, Any]:
         else {"failure_summary": [_failure(kind, count) for kind, count in kinds.most_common()]}
     )
     reasoning = "Each item states what a kind of question needs." if items else "Nothing new is to be learnt here."
-    return {"batch_size": len(trajectories), **seen, "patch": {"reasoning": reasoning, payload_of(asked): items}}
+    reply = {"batch_size": len(trajectories), **seen, "patch": {"reasoning": reasoning, payload_of(asked): items}}
+    return with_reminders(world, draws, asked, kinds, reply) if "appendix_notes" in asked.system else reply
 
 
 def kind_in(world: World, text: str) -> str | None:
@@ -53,13 +55,8 @@ def missing_rules(world: World, draws: Draws, asked: Asked, kinds: Counter[str])
     present = world.rules_in(asked.skill)
     for kind, count in kinds.most_common():
         for rule in world.file.kinds[kind].needs:
-            if rule not in present and draws.happens(_seen_in(count, world), "insight", rule):
+            if rule not in present and draws.happens(world.seen_in(count), "insight", rule):
                 yield rule, count
-
-
-def _seen_in(count: int, world: World) -> float:
-    """The chance that at least one of `count` trajectories shows what they have in common."""
-    return 1.0 - (1.0 - world.file.optimizer.insight) ** count
 
 
 def _removals(world: World, draws: Draws, asked: Asked, kinds: Counter[str]) -> list[dict[str, Any]]:
@@ -67,7 +64,7 @@ def _removals(world: World, draws: Draws, asked: Asked, kinds: Counter[str]) -> 
     found = []
     for rule in world.rules_in(asked.skill):
         harmed = sum(count for kind, count in kinds.items() if world.harm(rule, kind) > 0.0)
-        if rule in world.harmful and harmed and draws.happens(_seen_in(harmed, world), "removal", rule):
+        if rule in world.harmful and harmed and draws.happens(world.seen_in(harmed), "removal", rule):
             found.append(remove_rule(world, rule, harmed, asked))
     return [edit for edit in found if edit is not None]
 

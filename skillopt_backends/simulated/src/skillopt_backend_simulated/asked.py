@@ -23,6 +23,7 @@ SECTIONS = (
     "Previous skill",
     "Previous guidance",
     "Comparison",
+    "Notes to consolidate",
 )
 """Second-level headings of the kernel's messages. Others belong to what is quoted, a trajectory's prompt."""
 
@@ -85,6 +86,12 @@ class Asked:
     def candidates(self) -> list[str]:
         """The text of each numbered candidate, in the order of the numbers 0, 1, ..."""
         return _cut(_CANDIDATE, self.section("Candidate edits"))
+
+    @property
+    def notes(self) -> list[str]:
+        """The notes that are to be consolidated, in order."""
+        lines = self.section("Notes to consolidate").splitlines()
+        return [line.removeprefix("- ") for line in lines if line.startswith("- ")]
 
     def items(self, key: str = "op") -> list[dict[str, Any]]:
         """The JSON objects with `key` in the patches or suggestions, in order."""

@@ -58,6 +58,7 @@ class SimulatedBackend:
             world=world,
             draws=Draws((world.file.seed if told.seed is None else told.seed,)),
             noise=world.file.target.noise if told.noise is None else told.noise,
+            lapses=world.file.target.lapses if told.lapses is None else told.lapses,
             faults=attrs.evolve(world.file.faults, **overrides),
             latency=quality.latency if told.latency is None else told.latency,
             latency_sigma=quality.latency_sigma,
@@ -95,6 +96,7 @@ class SimulatedModel:
     world: World
     draws: Draws
     noise: float
+    lapses: float
     faults: Faults
     latency: float
     latency_sigma: float
@@ -143,7 +145,7 @@ class SimulatedModel:
             return ChatReply("", finish="empty")
         asked = Asked.of(request)
         if self.role == "target":
-            text = answer_question(self.world, self.draws.under("target"), call, self.noise, asked)
+            text = answer_question(self.world, self.draws.under("target"), call, self.noise, asked, self.lapses)
         elif self.role == "judge" or asked.stage == "judge":
             text = judge_answer(self.world, asked)
         else:

@@ -11,6 +11,7 @@ from skillopt_backend_simulated.asked import Asked
 from skillopt_backend_simulated.draws import Draws
 from skillopt_backend_simulated.epoch_end import advise, guide
 from skillopt_backend_simulated.items import PAYLOADS, identity_of, payload_of, worth
+from skillopt_backend_simulated.reminding import consolidate
 from skillopt_backend_simulated.rewriting import combined, rewrite
 from skillopt_backend_simulated.world import World
 
@@ -22,7 +23,7 @@ def optimizer_reply(world: World, draws: Draws, asked: Asked) -> str:
     """
     calls = {
         "analyst": analyse, "merge": merge, "ranking": rank, "rewrite": rewrite,
-        "slow_update": guide, "meta_skill": advise,
+        "slow_update": guide, "meta_skill": advise, "appendix_consolidate": consolidate,
     }  # fmt: skip
     reply = calls.get(asked.stage, other)(world, draws, asked)
     return json.dumps(reply, ensure_ascii=False, indent=1)

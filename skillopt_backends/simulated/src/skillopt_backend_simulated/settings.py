@@ -23,6 +23,7 @@ class SimulatedSettings:
     seed: int | None = option(None, "seed of every draw")
     latency: float | None = option(None, "mean seconds of a reply", at_least(0), free=True)
     noise: float | None = option(None, "chance that one sample of the target turns out the other way", _share)
+    lapses: float | None = option(None, "chance that the target forgets a rule that no note recalls", _share)
     rate_limits: float | None = option(None, "chance that a try is turned away with a time to wait", _share)
     server_errors: float | None = option(None, "chance that a try ends in a server error", _share)
     refusals: float | None = option(None, "chance that a request is refused", _share)

@@ -12,16 +12,18 @@ from skillopt_backend_simulated.world import Question, World, plain
 UNKNOWN = "unknown"
 
 
-def answer_question(world: World, fixed: Draws, sample: Draws, noise: float, asked: Asked) -> str:
+def answer_question(world: World, fixed: Draws, sample: Draws, noise: float, asked: Asked, lapses: float = 0.0) -> str:
     """Reasoning and an answer tag. A question that the world does not know is answered with "unknown".
 
     fixed   draws that are the same in each sample: how hard each question is
     sample  draws of this sample: whether it turns out the other way, with the chance `noise`
+    lapses  chance that this question is answered, in each sample, as if a rule were not there that no note recalls
     """
     question = world.question_in(asked.user)
     if question is None:
         return _reply("None of the passages seems to settle this.", UNKNOWN)
-    rules = world.rules_in(asked.system)
+    forgotten, recalled = fixed.under("lapse", question.text), world.rules_recalled(asked.system)
+    rules = [rule for rule in world.rules_in(asked.system) if rule in recalled or not forgotten.happens(lapses, rule)]
     # One number for a question, whatever the skill: a rule that helps can only add right answers.
     hardness = fixed.unit("hardness", question.text)
     right = hardness < world.right_chance(question.kind, rules)

@@ -10,6 +10,9 @@ from attrs import field, frozen
 
 from skillopt_backend_simulated.world_file import Kind, WorldFile
 
+_APPENDIX = re.compile(r"^## Execution Notes Appendix[ \t]*\r?\n((?:[ \t]*\r?\n|- .*(?:\n|\Z))*)", re.MULTILINE)
+"""The notes under the heading that the appendix has: a list, up to the next line that is none of its items."""
+
 
 def plain(text: str) -> str:
     """The text as sentences are compared: compatibility form, lower case, single spaces, no escapes of JSON."""
@@ -46,6 +49,10 @@ class World:
         searched = plain(text)
         return tuple(name for name, sentence in self._sentences.items() if sentence in searched)
 
+    def rules_recalled(self, text: str) -> tuple[str, ...]:
+        """The rules whose sentence stands in a note of the text's appendix."""
+        return self.rules_in("\n".join(_APPENDIX.findall(text)))
+
     def kind_of(self, text: str) -> str | None:
         """The first kind whose marker or pattern is in the text."""
         return next((name for name in self.file.kinds if self.asks_for(name, text)), None)
@@ -75,6 +82,10 @@ class World:
     def harm(self, rule: str, kind: str) -> float:
         harms = self.file.rules[rule].harms
         return harms.get(kind, harms.get("all", 0.0))
+
+    def seen_in(self, count: int) -> float:
+        """The chance that at least one of `count` trajectories shows the optimizer what they have in common."""
+        return 1.0 - (1.0 - self.file.optimizer.insight) ** count
 
     def helps(self, rule: str, kind: str) -> bool:
         return rule in self.file.kinds[kind].needs

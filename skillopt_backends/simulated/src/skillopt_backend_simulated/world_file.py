@@ -58,6 +58,7 @@ class TargetQuality:
 
     partial: float = _chance(0.3, "chance that a wrong answer shares words with the right one")
     noise: float = _chance(0.0, "chance that one sample turns out the other way")
+    lapses: float = _chance(0.0, "chance that a question is answered without regard to a rule that no note recalls")
     latency: float = _amount(0.0, "mean seconds of a reply")
     latency_sigma: float = _amount(0.5, "deviation of the logarithm of the seconds")
 

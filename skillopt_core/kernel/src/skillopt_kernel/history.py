@@ -19,7 +19,7 @@ class StepRecord:
     step is 1-based in the run, step_in_epoch 0-based. `selection_hard` and `selection_soft` are the
     candidate's means, `None` when its evaluation was stopped early; then `selection_bound` is the most that
     its gate score could have reached and `selection_asked` how many tasks were asked. `current_score` and
-    `best_score` are gate scores after the step.
+    `best_score` are gate scores after the step. `counters` holds numbers that hook plugins add.
     """
 
     step: int
@@ -65,9 +65,20 @@ class StepRecord:
     timing: Mapping[str, float] = field(factory=dict)
     tokens: Mapping[str, Any] = field(factory=dict)
     wall_time_s: float = 0.0
+    counters: Mapping[str, Any] = field(factory=dict)
 
     def as_json(self) -> dict[str, Any]:
-        return attrs.asdict(self)
+        """The file's fields: those of plugins stand beside the record's own."""
+        fields = attrs.asdict(self)
+        counters = fields.pop("counters")
+        return {**fields, **{name: value for name, value in counters.items() if name not in fields}}
+
+    @classmethod
+    def gathered(cls, fields: Mapping[str, Any]) -> dict[str, Any]:
+        """The inverse of `as_json`, for a strict reader: what is no field of the record is a counter."""
+        own = attrs.fields_dict(cls)
+        counters = {name: value for name, value in fields.items() if name not in own}
+        return {name: value for name, value in fields.items() if name in own} | {"counters": counters}
 
 
 @frozen(kw_only=True)

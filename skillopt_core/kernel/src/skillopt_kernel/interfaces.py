@@ -342,6 +342,13 @@ class Step(Protocol):
     number is 1-based in the run; batch counts accumulation batches from 0, `batch_seed` shuffles its groups.
     `samples` are the numbers of its rollouts, one for each attempt at a task. `memory` is the step buffer as text,
     `meta` the meta skill; both may be empty.
+
+    What a plugin may add to, each empty at first:
+    instructions  "failure" or "success" -> what those analysts are told after their prompt; only analysts that are
+                  told something may answer with `appendix_notes`
+    counters      further numbers of the step's record, by name
+    call_failures a sentence for each optimizer call of the plugin that came to nothing, as `failure_sentence` gives
+                  it; the record's `model_failures` counts them
     """
 
     number: int
@@ -357,6 +364,9 @@ class Step(Protocol):
     proposals: tuple[Proposal, ...]
     update: Update | None
     applied: Applied | None
+    instructions: dict[str, str]
+    counters: dict[str, int]
+    call_failures: list[str]
 
 
 class Epoch(Protocol):

@@ -63,16 +63,6 @@ def between(low: float, high: float) -> Check:
     return _limit(lambda value: low <= value <= high, f"from {low} to {high}")
 
 
-def not_performed(default: object) -> Check:
-    """A check for keys of a mechanism that this version does not have: any other value would change nothing."""
-
-    def check(_: Any, attribute: attrs.Attribute[Any], value: Any) -> None:
-        if value != default:
-            raise ValueError(f"this version does not perform it: {value!r} would change nothing; delete the key")
-
-    return check
-
-
 def description(settings: type, name: str) -> str:
     """What a field is for: its metadata, else the line of the class's docstring that begins with its name."""
     text = getattr(attrs.fields_dict(settings)[name], "metadata", {}).get("description")

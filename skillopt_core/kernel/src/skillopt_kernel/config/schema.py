@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from attrs import frozen
 
-from skillopt_kernel.config.fields import above, at_least, not_performed, option
+from skillopt_kernel.config.fields import above, at_least, option
 
 Control = Literal["fixed", "autonomous", "none"]
 Pairs = Literal["mixed", "changed", "unchanged"]
@@ -58,15 +58,6 @@ class OptimizerSettings:
     slow_update_gate_with_selection: bool = option(True, "let the gate judge the guidance; else it is written")
     longitudinal_pair_policy: Pairs = option("mixed", "which pairs of the comparison are shown")
     use_meta_skill: bool = option(True, "keep advice for the optimizer from epoch to epoch")
-    use_skill_aware_reflection: bool = option(
-        False, "tell defects of the skill from lapses of execution", not_performed(False)
-    )
-    skill_aware_appendix_source: Literal["both", "failure_only"] = option(
-        "both", "whose notes enter the appendix", not_performed("both")
-    )
-    skill_aware_consolidate_threshold: int = option(
-        0, "notes after which they are consolidated; 0: never", not_performed(0)
-    )
 
 
 @frozen

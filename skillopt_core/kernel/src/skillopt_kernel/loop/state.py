@@ -137,7 +137,7 @@ def restore(directory: RunDirectory, state: LoopState) -> list[dict[str, Any]]:
         state.plugins.update(extra["plugins"])
         state.memory = [structure(entry, MemoryEntry) for entry in extra["memory"]]
         state.epochs = [structure(record, EpochRecord) for record in extra["epochs"]]
-        state.history = [structure(record, StepRecord) for record in records]
+        state.history = [structure(StepRecord.gathered(record), StepRecord) for record in records]
         ledger = list(extra["ledger"])
     except (KeyError, ValueError) as error:
         raise RunDirectoryError(

@@ -51,6 +51,9 @@ class StepContext:
     proposals: tuple[Proposal, ...] = ()
     update: Update | None = None
     applied: Applied | None = None
+    instructions: dict[str, str] = field(factory=dict)
+    counters: dict[str, int] = field(factory=dict)
+    call_failures: list[str] = field(factory=list)
     merged: int = 0
     batches: tuple[dict[str, Any], ...] = ()
     began: float = field(factory=time.monotonic)
@@ -117,7 +120,7 @@ def roll_out_and_reflect(run: RunContext, step: StepContext, at: int, skill: str
 
 def propose_and_judge(run: RunContext, step: StepContext, skill: str) -> GateDecision:
     """From proposals to the gate's decision, or to one that says why the gate was not asked."""
-    if not any(proposal.items for proposal in step.proposals):
+    if not any(proposal.items or proposal.notes for proposal in step.proposals):
         return GateDecision("skip_no_patches", skill)
     folder = run.directory.step(step.number)
     with run.stage("aggregate") as made:
@@ -192,6 +195,7 @@ def make_record(run: RunContext, step: StepContext, decision: GateDecision, toke
         timing=run.place.timing,
         tokens=tokens,
         wall_time_s=round(time.monotonic() - step.began, 3),
+        counters=step.counters,
     )
 
 
@@ -200,7 +204,7 @@ def _failures(step: StepContext) -> dict[str, int]:
     sentences = [proposal.error for proposal in step.proposals]
     sentences += step.update.errors if step.update is not None else ()
     sentences += [step.applied.error] if step.applied is not None else []
-    sentences += [(step.enforced_budget.record or {}).get("error")]
+    sentences += [(step.enforced_budget.record or {}).get("error"), *step.call_failures]
     kinds = [str(sentence).partition(":")[0] for sentence in sentences if sentence]
     return dict(Counter(kind for kind in kinds if " " not in kind))
 

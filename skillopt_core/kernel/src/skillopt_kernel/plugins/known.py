@@ -13,7 +13,7 @@ _ONE_EACH = {
     "scheduler": "constant linear cosine autonomous",
     "update": "patch rewrite_from_suggestions full_rewrite_minibatch",
     "executor": "processes ray",
-    "hook": "semantic_density backtrack",
+    "hook": "semantic_density skill_aware backtrack",
 }
 """Kind -> the names of plugins that have a distribution each, `skillopt-<kind>-<name>`."""
 

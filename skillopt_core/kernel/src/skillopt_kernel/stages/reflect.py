@@ -15,7 +15,7 @@ from skillopt_kernel.interfaces import Run, Step, UpdateMode
 from skillopt_kernel.records import FailurePattern, Outcome, Proposal, Source
 from skillopt_kernel.splits import minibatches
 from skillopt_kernel.stages.asking import failure_sentence, in_parallel, payload_problem, read_items
-from skillopt_kernel.stages.evidence import evidence_message, schema_text
+from skillopt_kernel.stages.evidence import evidence_message, joined, schema_text
 
 
 @attrs.frozen
@@ -78,27 +78,37 @@ def analyse(run: Run, step: Step, group: Minibatch, skill: str) -> list[Proposal
     """Ask one analyst. A group that does not fit the model's context is halved and asked again."""
     limit = step.planned_budget.limit
     told = "no limit" if limit is None else str(limit)
-    system = run.prompt(f"analyst_{group.source}", budget=told, schema=schema_text(run.mode))
+    besides = step.instructions.get(group.source, "")
+    system = joined(run.prompt(f"analyst_{group.source}", budget=told, schema=schema_text(run.mode)), besides)
     user = evidence_message(run, step, group.outcomes, skill, group.solved)
     optimizer = run.optimizer("analyst", key=group.name)
     proposal = Proposal(group.name, group.source, size=len(group.outcomes), task_ids=group.task_ids)
     try:
-        reply = optimizer.ask_json(system, user, check=lambda value: _problem(value, run.mode.payload))
+        reply = optimizer.ask_json(system, user, check=lambda value: _problem(value, run.mode.payload, bool(besides)))
     except ModelError as error:
         if isinstance(error, ContextTooLong) and len(group.outcomes) > 1:
             return [one for half in group.halves() for one in analyse(run, step, half, skill)]
         return [attrs.evolve(proposal, error=failure_sentence(error))]
-    return [read_reply(run.mode, proposal, reply, limit)]
+    return [read_reply(run.mode, proposal, reply, limit, with_notes=bool(besides))]
 
 
-def _problem(reply: Mapping[str, Any], payload: str) -> str | None:
-    patch = reply.get("patch", reply)
+def _problem(reply: Mapping[str, Any], payload: str, with_notes: bool) -> str | None:
+    patch = _patch(reply, payload, with_notes)
     return payload_problem(patch, payload) if isinstance(patch, Mapping) else '"patch" must be an object'
 
 
-def read_reply(mode: UpdateMode, proposal: Proposal, reply: Mapping[str, Any], limit: int | None) -> Proposal:
+def _patch(reply: Mapping[str, Any], payload: str, with_notes: bool) -> Any:
+    """What the reply proposes: nothing, where it holds notes alone and notes may be given."""
+    if with_notes and not reply.get("patch") and payload not in reply and _notes(reply.get("appendix_notes")):
+        return {payload: []}
+    return reply.get("patch", reply)
+
+
+def read_reply(
+    mode: UpdateMode, proposal: Proposal, reply: Mapping[str, Any], limit: int | None, *, with_notes: bool = False
+) -> Proposal:
     """The proposal with what the analyst's reply holds; whatever else stands there is passed over."""
-    patch = reply.get("patch", reply)
+    patch = _patch(reply, mode.payload, with_notes)
     # The budget is said in the prompt and enforced here: one analyst cannot crowd out the others.
     items, invalid = read_items(mode, patch[mode.payload][:limit])
     summary = [one for one in _list(reply.get("failure_summary")) if isinstance(one, Mapping)]
@@ -108,7 +118,7 @@ def read_reply(mode: UpdateMode, proposal: Proposal, reply: Mapping[str, Any], l
         reasoning=str(patch.get("reasoning") or ""),
         failures=tuple(_failure(one, proposal.task_ids) for one in summary if one.get("failure_type")),
         success_patterns=tuple(str(pattern) for pattern in _list(reply.get("success_patterns"))),
-        notes=_notes(reply.get("appendix_notes")),
+        notes=_notes(reply.get("appendix_notes")) if with_notes else (),
         set_aside=invalid,
     )
 
