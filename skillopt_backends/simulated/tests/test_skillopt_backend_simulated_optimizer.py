@@ -297,3 +297,38 @@ def test_whole_skills_are_merged_into_one_with_the_changes_of_all(world: World) 
 def test_a_heading_inside_the_skill_or_a_trajectory_ends_no_section(world: World) -> None:
     skill = f"# Skill\n\n## Patches\n\n- {FULL}\n\n## Trajectories\n\n- {SPELT}"
     assert contents(analyse(world, FAILED, skill=skill)) == {YEAR}
+
+
+# Where notes are asked for -----------------------------------------------------------------------------------
+
+ASKS_FOR_NOTES = FAILURE.format(4) + "\nAdd appendix_notes."
+
+
+def test_a_failure_whose_rules_are_stated_is_a_lapse_and_gets_a_note(world: World) -> None:
+    skill = f"{SKILL}\n- {YEAR}"
+    reply = ask(world, "analyst", ASKS_FOR_NOTES, message(FAILED, skill=skill))
+    words = [one["description"].partition(":")[0] for one in reply["failure_summary"]]
+    assert words == ["SKILL_DEFECT", "EXECUTION_LAPSE"]  # names lack their rules, years do not
+    (note,) = reply["appendix_notes"]
+    assert YEAR in note and {FULL, SPELT} <= contents(reply["patch"]["edits"])
+    noted = f"{skill}\n\n## Execution Notes Appendix\n\n- {note}"
+    assert ask(world, "analyst", ASKS_FOR_NOTES, message(FAILED, skill=noted))["appendix_notes"] == []
+
+
+def test_where_every_failure_is_a_lapse_there_are_notes_and_no_patch(world: World) -> None:
+    skill = f"# Skill\n\n- {YEAR}"
+    failed = trajectories("In which year was mill 3 built?")
+    reply = ask(world, "analyst", ASKS_FOR_NOTES, message(failed, skill=skill))
+    assert "patch" not in reply and len(reply["appendix_notes"]) == 1
+    plain = ask(world, "analyst", FAILURE.format(4), message(failed, skill=skill))
+    assert plain["patch"]["edits"] == [] and "appendix_notes" not in plain
+    assert "SKILL_DEFECT" not in plain["failure_summary"][0]["description"]
+
+
+def test_notes_that_recall_one_rule_are_merged_to_the_first(make_world: MakeWorld) -> None:
+    notes = [f"Remember: {YEAR}", "Be kind.", f"Do not forget: {YEAR}", f"{FULL} {SPELT}", "be  kind."]
+    user = "## Notes to consolidate (5)\n\n" + "\n".join(f"- {note}" for note in notes)
+    reply = ask(make_world(), "appendix_consolidate", "Merge.", user)
+    assert reply["appendix_notes"] == [notes[0], notes[1], notes[3]]
+    blind = make_world(("merging: 1.0", "merging: 0.0"))
+    assert ask(blind, "appendix_consolidate", "Merge.", user)["appendix_notes"] == notes

@@ -107,3 +107,36 @@ def test_the_judge_compares_the_answer_with_the_worlds(world: World) -> None:
     assert not verdict(f"{question}\nReference: {gold}\n<answer>1</answer>")
     assert verdict(f"{question}\nAnswer: {gold}")
     assert not verdict(f"Where?\nAnswer: {gold}")
+
+
+YEAR = "Write the four digits of a year."
+
+
+def forgetful(world: World, skill: str, lapses: float) -> set[str]:
+    """The questions about years that are answered right by a target that forgets rules."""
+    found = set()
+    for item in QUESTIONS[:20]:
+        question = str(item["question"])
+        reply = answer_question(world, DRAWS, DRAWS.under(question), 0.0, asked(skill, question), lapses)
+        if f"<answer>{item['answers'][0]}</answer>" in reply:
+            found.add(question)
+    return found
+
+
+def test_a_forgetful_target_follows_a_rule_always_once_a_note_recalls_it(world: World) -> None:
+    rule = f"# S\n\n- {YEAR}\n"
+    noted = f"{rule}\n## Execution Notes Appendix\n\n- Do not forget: {YEAR}\n"
+    assert 0 < len(forgetful(world, rule, 0.5)) < 20
+    assert forgetful(world, rule, 0.5) == forgetful(world, rule, 0.5)
+    assert forgetful(world, rule, 0.9) < forgetful(world, rule, 0.5) < forgetful(world, rule, 0.1)
+    assert len(forgetful(world, noted, 0.9)) == len(forgetful(world, rule, 0.0)) == 20
+    assert forgetful(world, "", 0.5) == set()
+
+
+def test_only_the_list_under_the_heading_recalls(world: World) -> None:
+    heading = "## Execution Notes Appendix"
+    assert world.rules_recalled(f"{heading}\n\n- {YEAR}\n") == ("digits",)
+    assert world.rules_recalled(f"{heading}\r\n- Be polite.\r\n- {YEAR}\r\n") == ("digits", "polite")
+    assert world.rules_recalled(f"- {YEAR}\n{heading}\n- Be polite.") == ("polite",)
+    assert world.rules_recalled(f"{heading}\n- Be polite.\n# More\n- {YEAR}\n") == ("polite",)
+    assert world.rules_recalled(f"{YEAR} {heading}") == world.rules_recalled(heading) == ()
