@@ -23,10 +23,13 @@ RULES = [f"Answer questions of class {number} with care." for number in range(4)
 HARMFUL = "Guess."
 OPTIMIZER_STAGES = {"analyst", "merge", "slow_update", "meta_skill"}
 STAGES_OF_MODE = {
-    "patch": {"lr_autonomous", "ranking"},
+    "patch": {"lr_autonomous", "ranking", "appendix_consolidate"},
     "rewrite_from_suggestions": {"lr_autonomous", "ranking", "rewrite"},
     "full_rewrite_minibatch": set(),
 }
+
+
+AWARE = {"patch": {"use_skill_aware_reflection": True, "skill_aware_consolidate_threshold": 1}}
 
 
 def canary(split: str, field: str, number: int) -> str:
@@ -91,11 +94,14 @@ class Models:
             return json.dumps({"reasoning": "", "meta_skill_content": "Prefer rules about one class."})
         if "selected_indices" in system:
             return json.dumps({"reasoning": "", "selected_indices": [0]})
+        if "Merge those that say the same" in system:
+            return json.dumps({"appendix_notes": ["Remember all of it."]})
         if '"learning_rate"' in system:
             return json.dumps({"learning_rate": 1, "reasoning": "", "confidence": "high", "risk_notes": ""})
         if "batch_size" in system:
             self.proposal = missing[0] if "## What was tried before" in user else HARMFUL
-        return json.dumps(self.items([*known, self.proposal]))
+        notes = [f"Remember: {rule}" for rule in known] if "EXECUTION_LAPSE" in system else []
+        return json.dumps({**self.items([*known, self.proposal]), "appendix_notes": notes})
 
     def items(self, rules: list[str]) -> dict[str, Any]:
         """A reply to an analyst's, a merge or a rewrite call that says one thing, in each form."""
@@ -152,7 +158,7 @@ def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
             "_base_": "package:skillopt_kernel/default.yaml",
             "train": {"num_epochs": 3, "batch_size": 2, "accumulation": 2},
             "gradient": {"minibatch_size": 1, "merge_batch_size": 2},
-            "optimizer": {"skill_update_mode": mode, "lr_control_mode": "autonomous"},
+            "optimizer": {"skill_update_mode": mode, "lr_control_mode": "autonomous", **AWARE.get(mode, {})},
             "evaluation": {"gate_metric": "mixed"},
             "model": {
                 "backend": "openai_compatible", "openai_compatible_base_url": server.url,
@@ -178,6 +184,8 @@ def test_every_mechanism_was_at_work(run: Run) -> None:
         assert title in asked, title
     assert list(run.folder.glob("slow_update/epoch_*/comparison_pairs.json"))
     assert list(run.folder.glob("steps/step_0001/**/*batch*"))
+    if run.models.mode in AWARE:
+        assert "## Execution Notes Appendix" in (run.folder / "best_skill.md").read_text("utf-8")
 
 
 def test_inputs_reach_the_target_and_references_the_judge(run: Run) -> None:

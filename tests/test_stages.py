@@ -13,7 +13,7 @@ from skillopt_kernel.loop.memory import failure_patterns, remember
 from skillopt_kernel.models.asking import ModelOptimizer
 from skillopt_kernel.plugins.discovery import make_driver
 from skillopt_kernel.stages.evidence import trajectory_block
-from skillopt_kernel.stages.reflect import make_minibatches
+from skillopt_kernel.stages.reflect import make_minibatches, read_reply
 
 from skillopt_core import (
     ChatReply,
@@ -274,3 +274,13 @@ def test_a_failure_pattern_keeps_the_tasks_of_its_own_group() -> None:
         {"pattern": "timeout", "description": "stalled", "count": 3, "task_ids": ["a", "b", "c"]},
         {"pattern": "format", "description": "", "count": 1, "task_ids": ["c"]},
     )
+
+
+@pytest.mark.parametrize("patch", [{}, {"patch": None}, {"patch": {}}, {"patch": {"edits": []}}, {"edits": []}])
+def test_notes_need_no_patch_where_they_were_asked_for_and_are_passed_over_elsewhere(patch: dict[str, Any]) -> None:
+    reply = {**patch, "appendix_notes": [" a ", {"note": "b"}, {"content": "c"}, "", 5]}
+    empty = Proposal("fail_000", "failure")
+    read = read_reply(MODE, empty, reply, 4, with_notes=True)
+    assert (read.items, read.notes) == ((), ("a", "b", "c"))
+    if patch.get("patch", patch):
+        assert read_reply(MODE, empty, reply, 4).notes == ()
