@@ -280,7 +280,6 @@ class Proposal:
     group     name of the minibatch, e.g. "fail_000"; also its file `patches/minibatch_fail_000.json`
     source    "failure" or "success"
     items     items of the update mode's type, at most the budget
-    notes     reminders that ask for no item; a plugin may write them into the candidate (none does by default)
     set_aside what could not be read as an item, with why
     error     a typed failure in a sentence when there is no usable reply; the step record counts these
     """
