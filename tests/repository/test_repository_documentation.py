@@ -7,6 +7,7 @@ import re
 import pytest
 from click.testing import CliRunner
 from skillopt_kernel.cli.main import COMMANDS, cli
+from skillopt_kernel.plugins.discovery import installed
 
 
 def prose(root):
@@ -24,9 +25,10 @@ def test_every_file_that_is_named_exists(root):
 
 
 def test_every_command_of_skillopt_is_real(root):
+    commands = {*COMMANDS, *(plugin.name for plugin in installed("command"))}
     for name, text in prose(root).items():
         for word in re.findall(r"(?:^|[`/ ])skillopt ([a-z]+)\b", text):
-            if word in COMMANDS:
+            if word in commands:
                 assert CliRunner().invoke(cli, [word, "--help"]).exit_code == 0
             else:
                 assert word in ("a", "the", "trains"), f"{name} names `skillopt {word}`"

@@ -9,7 +9,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import attrs
 from attrs import define, frozen
 
 from skillopt_kernel.config.resolved import Config
@@ -78,7 +77,7 @@ def prepare(config: Config, plugins: Sequence[tuple[str, Any]] = (), *, skill: s
     )
     config = configured(config, assembled, logger)
     context = DriverContext(logger=logger, seed=config.train.seed)
-    environment = _driver(config, "env", attrs.evolve(context, common=config.env))
+    environment = make_environment(config, logger)
     splits = environment.splits()
     check_splits(splits)
     splits = first_tasks(splits, config)
@@ -159,6 +158,12 @@ def read_skill(path: Path, key: str) -> str:
         raise ConfigError(f"{key}: {path} is not UTF-8 (byte {error.start}); save it as UTF-8.") from error
     except OSError as error:
         raise ConfigError(f"{key}: the skill {path} cannot be read ({error.strerror}); correct the path.") from error
+
+
+def make_environment(config: Config, logger: logging.Logger) -> Environment:
+    """The environment that the configuration names; `ConfigError` when it names none."""
+    environment: Environment = _driver(config, "env", DriverContext(logger, config.train.seed, common=config.env))
+    return environment
 
 
 def _driver(config: Config, kind: str, context: DriverContext) -> Any:

@@ -22,12 +22,13 @@ _TOGETHER = {
     "skillopt-scorers": ("scorer", "exact token_f1 anls llm_judge"),
     "skillopt-sleep": ("source", "claude_code codex"),
     "skillopt-webui": ("command", "webui"),
-    "skillopt-analysis": ("command", "report blame audit"),
+    "skillopt-analysis": ("command", "audit"),
 }
 """Distribution -> the kind and the names of the plugins that share it."""
 
 DISTRIBUTIONS: dict[tuple[str, str], str] = {
     ("command", "sleep"): "skillopt-sleep",
+    ("hook", "data_audit"): "skillopt-analysis",
     **{(kind, name): owner for owner, (kind, names) in _TOGETHER.items() for name in names.split()},
     **{
         (kind, name): f"skillopt-{kind}-{name.replace('_', '-')}"
