@@ -176,6 +176,7 @@ CASES: dict[str, Case] = {
     "optimizer.skill_update_mode": Case("rewrite_from_suggestions", files("steps/*/rewrite_result.json")),
     "optimizer.learning_rate": Case("1", steps("edit_budget", "edit_apply_summary")),
     "optimizer.min_learning_rate": Case("1", steps("planned_edit_budget"), ("optimizer.lr_scheduler=linear",)),
+    "optimizer.max_skill_tokens": Case("15", steps("action", "reason"), ONE),
     "optimizer.use_slow_update": Case("true", files("slow_update/*/slow_result.json"), SLOW[1:]),
     "optimizer.slow_update_samples": Case("2", content(PAIRS), SLOW),
     "optimizer.slow_update_gate_with_selection": Case(

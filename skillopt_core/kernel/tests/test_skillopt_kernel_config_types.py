@@ -26,6 +26,7 @@ from skillopt_kernel_config_probes import Folder
         ("gradient", "merge_batch_size: 1", "must be at least 2, not 1"),
         ("gradient", "failure_only: 1", "expected true or false, got the number 1"),
         ("train", "samples_per_task: 0", "must be at least 1, not 0"),
+        ("optimizer", "max_skill_tokens: -1", "must be at least 0, not -1"),
         ("train", "patience: -1", "must be at least 0, not -1"),
         ("train", "patience: 1.5", "expected a whole number, got the number 1.5"),
         ("gradient", "failure_below: 0", "must be greater than 0 and at most 1, not 0.0"),

@@ -37,6 +37,7 @@ class Lab:
     train: tuple[Task, ...] = TASKS
     fate: Callable[[int], tuple[float, float]] = lambda number: FATES[number % 4]
     seed: int = 42
+    room_left: str = ""
     evaluated: list[list[Ask]] = field(factory=list)
     requests: list[ChatRequest] = field(factory=list)
 
@@ -75,6 +76,9 @@ class Lab:
 
     def optimizer(self, stage: str, key: str = "") -> ModelOptimizer:
         return ModelOptimizer(self.complete, stage=stage)
+
+    def room(self, skill: str) -> str:
+        return self.room_left
 
     def prompt(self, name: str) -> str:
         return f"the prompt {name}"
@@ -241,6 +245,10 @@ def test_the_optimizer_is_asked_once_with_both_skills_and_the_earlier_guidance()
     guided = with_region(CURRENT, "slow_update", "Keep calm.")
     slow_update(lab, last_skill=guided)
     assert "## Previous guidance\n\nKeep calm.\n" in user_text(lab)
+    assert "Room left" not in user_text(lab)
+    limited = Lab(room_left="20 tokens")
+    slow_update(limited)
+    assert "## Room left\n\n20 tokens\n" in user_text(limited)
     assert shown(guided) != guided and guided.rstrip() in user_text(lab)
 
 

@@ -19,7 +19,8 @@ class StepRecord:
     step is 1-based in the run, step_in_epoch 0-based. `selection_hard` and `selection_soft` are the
     candidate's means, `None` when its evaluation was stopped early; then `selection_bound` is the most that
     its gate score could have reached and `selection_asked` how many tasks were asked. `current_score` and
-    `best_score` are gate scores after the step. `counters` holds numbers that hook plugins add.
+    `best_score` are gate scores after the step. `candidate_skill_tokens` is an estimate, one for four bytes.
+    `counters` holds numbers that hook plugins add.
     """
 
     step: int
@@ -47,6 +48,7 @@ class StepRecord:
     model_failures: Mapping[str, int] = field(factory=dict)
     candidate_hash: str | None = None
     candidate_skill_len: int | None = None
+    candidate_skill_tokens: int | None = None
     gate_metric: str = ""
     candidate_gate_score: float | None = None
     selection_hard: float | None = None

@@ -230,7 +230,8 @@ class UpdateOptimizer(Optimizer, Protocol):
     """The optimizer as an update mode may ask it when it applies an update, for a whole text.
 
     prompt   fills one of the mode's own prompts as the run uses it: the configuration may have replaced it
-    memory   what was tried before, as text; meta: advice from earlier epochs. Both may be empty.
+    memory   what was tried before, as text; meta: advice from earlier epochs; room: how much may be added to the
+             skill. All may be empty.
     """
 
     @property
@@ -239,6 +240,8 @@ class UpdateOptimizer(Optimizer, Protocol):
     def memory(self) -> str: ...
     @property
     def meta(self) -> str: ...
+    @property
+    def room(self) -> str: ...
 
 
 class UpdateMode(Protocol):
@@ -302,6 +305,7 @@ class Run(Protocol):
               at a task (`train.samples_per_task`) the first, `samples` has the numbers of all
     mode      the update mode that the configuration names; `prompt` fills one of its prompts
     whole     an outcome with its trajectory read back; evidence: what the environment adds for analysts
+    room      how much may still be added to a skill, as the optimizer is told; "" where its length is not limited
     """
 
     @property
@@ -330,6 +334,7 @@ class Run(Protocol):
     def evidence(self, outcome: Outcome) -> Mapping[str, str]: ...
     def optimizer(self, stage: str, key: str = "") -> Optimizer: ...
     def prompt(self, name: str, **values: str) -> str: ...
+    def room(self, skill: str) -> str: ...
     def scheduled_budget(self, step: Step, update: Update | None) -> EditBudget: ...
     def apply(self, skill: str, update: Update, budget: EditBudget) -> Applied: ...
     def judge(self, applied: Applied, current: Scored, best: Scored) -> GateDecision: ...

@@ -108,6 +108,7 @@ class ScriptedOptimizer:
     prompts: Mapping[str, str] = field(factory=dict)
     memory: str = ""
     meta: str = ""
+    room: str = ""
 
     def prompt(self, name: str, **values: str) -> str:
         return self.prompts[name]

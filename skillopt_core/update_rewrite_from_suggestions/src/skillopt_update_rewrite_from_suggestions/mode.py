@@ -79,12 +79,13 @@ class SuggestionMode:
 
 
 def message(skill: str, items: list[Suggestion], optimizer: UpdateOptimizer) -> str:
-    """The user message of the rewrite: the skill, what was tried before, and the suggestions as JSON."""
+    """The user message of the rewrite: the skill, the room left, what was tried, and the suggestions as JSON."""
     import json
 
     written = json.dumps([write_suggestion(item) for item in items], ensure_ascii=False, indent=1)
     parts = [
         skill_section(skill),
+        section("Room left", optimizer.room),
         section("What was tried before", optimizer.memory),
         section("Advice from earlier epochs", optimizer.meta),
         section(f"Suggestions ({len(items)})", written),

@@ -38,14 +38,13 @@ def hooks(ctx: click.Context) -> None:
 @override_option
 def explain(config: str | None, config_option: str | None, overrides: tuple[str, ...]) -> None:
     """Print who is asked at each hook under CONFIG, in order; `[wrap]` stands around those that follow it."""
-    from skillopt_kernel.loop.preparing import place_of
     from skillopt_kernel.plugins.assembly import assemble
     from skillopt_kernel.plugins.registry import HOOKS
     from skillopt_kernel.stages import default_stages
 
     resolved = loaded(config, config_option, overrides)
     folder = resolved.path.parent if resolved.path is not None else None
-    assembled = assemble(default_stages(), resolved.hooks, folder, where=lambda key: place_of(resolved, key))
+    assembled = assemble(default_stages(), resolved.hooks, folder, where=resolved.place_of)
     for hook in HOOKS:
         asked = assembled.asked(hook)
         names = [f"[wrap] {each.plugin}" if each.wrapper else each.plugin for each in asked]

@@ -87,6 +87,13 @@ class Config:
             )
         return self.drivers[kind]
 
+    def place_of(self, key: str) -> str:
+        """A key with its file and line, or those of the nearest key above it, as messages begin."""
+        above = key
+        while above and above not in self.origins:
+            above = above.rpartition(".")[0]
+        return f"{self.origins[above]}: {key}" if above else key
+
     def with_overrides(self, overrides: Mapping[str, Any], *, origin: str) -> Config:
         """This configuration with further values, `{"train.batch_size": 20}`. Raises `ConfigError`.
 

@@ -53,6 +53,7 @@ class OptimizerSettings:
     lr_scheduler: str = option("cosine", "scheduler of the edit budget, by name")
     lr_control_mode: Control = option("fixed", "budget: the scheduler's (fixed), the optimizer's (autonomous), none")
     skill_update_mode: str = option("patch", "update mode, by name")
+    max_skill_tokens: int = option(0, "a longer candidate is refused; a token is four bytes; 0: no limit", at_least(0))
     use_slow_update: bool = option(True, "at each epoch's end, compare skills and write guidance")
     slow_update_samples: int = option(20, "training tasks of that comparison", at_least(0))
     slow_update_gate_with_selection: bool = option(True, "let the gate judge the guidance; else it is written")

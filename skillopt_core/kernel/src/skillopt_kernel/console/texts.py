@@ -17,14 +17,16 @@ if TYPE_CHECKING:
 
 def event_lines(event: Event, *, training: bool) -> list[str]:
     """The lasting lines that an event deserves on every display; most deserve none."""
+    lines = [""] if event.name == "run_finished" else []
     if event.name == "run_started":
-        return start_lines(event.data, training=training)
-    if event.name == "step_finished":
-        return [step_line(event)]
-    if event.name == "epoch_finished":
+        lines = start_lines(event.data, training=training)
+    elif event.name == "step_finished":
+        lines = [step_line(event)]
+    elif event.name == "epoch_finished":
         early = event.data.get("ended_early")
-        return [epoch_line(event), *([early[0].upper() + early[1:]] if early else [])]
-    return [""] if event.name == "run_finished" else []
+        lines = [epoch_line(event), *([early[0].upper() + early[1:]] if early else [])]
+    warning = event.data.get("warning")
+    return [*lines, f"Warning: {warning}"] if warning else lines
 
 
 def start_lines(data: Mapping[str, Any], *, training: bool) -> list[str]:
@@ -72,6 +74,8 @@ def step_line(event: Event) -> str:
         told.append(f"candidate {score(data['candidate_gate_score'])}")
     elif data["selection_bound"] is not None:
         told.append(f"candidate at most {score(data['selection_bound'])}")
+    elif data["action"] == "reject":
+        told.append("candidate not tried")
     told += [f"best {score(data['best_score'])}", f"{data['wall_time_s']:.1f}s"]
     return f"Step {event.step}: {', '.join(told)}"
 

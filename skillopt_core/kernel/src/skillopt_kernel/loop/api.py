@@ -18,8 +18,9 @@ from skillopt_kernel.history import RunSummary
 from skillopt_kernel.loop.attempts import Purpose
 from skillopt_kernel.loop.final import by_kind
 from skillopt_kernel.loop.opening import open_run
-from skillopt_kernel.loop.preparing import Prepared, prepare, read_skill
+from skillopt_kernel.loop.preparing import Prepared, prepare
 from skillopt_kernel.loop.scoring import outcomes_of
+from skillopt_kernel.loop.start import read_skill
 from skillopt_kernel.loop.trainer import run_training
 from skillopt_kernel.records import Task
 from skillopt_kernel.splits import split_name, tasks_of

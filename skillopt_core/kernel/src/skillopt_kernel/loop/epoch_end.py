@@ -12,6 +12,7 @@ from attrs import define
 from skillopt_kernel.errors import ModelError
 from skillopt_kernel.history import EpochRecord
 from skillopt_kernel.loop.attempts import Purpose
+from skillopt_kernel.loop.length import refused_for_length
 from skillopt_kernel.loop.memory import memory_text
 from skillopt_kernel.loop.patience import ended_early, epochs_without_best, is_last
 from skillopt_kernel.loop.plan import PlannedStep
@@ -73,6 +74,7 @@ def end_epoch(run: RunContext, number: int, steps: tuple[PlannedStep, ...]) -> N
         best_score=record.best_score_at_epoch_end,
         current_score=record.current_score_at_epoch_end,
         ended_early=ended_early(run.settings.train, state),
+        warning=run.warned(),
     )
 
 
@@ -114,6 +116,9 @@ def take_guidance(run: RunContext, epoch: EpochContext, content: str) -> GateDec
     run.place.purpose = Purpose("selection", run.directory.relative(folder / "selection_eval"))
     if shown(candidate) == shown(skill):
         return GateDecision("skip_no_change", skill, reason="the guidance is what the skill says already")
+    refused = refused_for_length(candidate, skill, run.settings.optimizer.max_skill_tokens)
+    if refused is not None:
+        return refused
     if run.settings.optimizer.slow_update_gate_with_selection:
         decision = run.judge(Applied(candidate), state.current, state.best)
     else:

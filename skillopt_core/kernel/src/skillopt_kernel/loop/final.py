@@ -178,6 +178,9 @@ def notes(run: RunContext, tested: Tested) -> Iterator[str]:
         yield "evaluation.eval_test is false: nothing was tested on held-out tasks."
     elif not run.splits.test:
         yield "the split has no test tasks: the scores are those on the selection tasks, which chose the skill."
+    limit = run.settings.optimizer.max_skill_tokens
+    if limit and (count := sum((one.candidate_skill_tokens or 0) > limit for one in run.state_of_run.history)):
+        yield f"{count} candidates were refused untried: they were longer than optimizer.max_skill_tokens ({limit:,})."
     if incomplete(tested):
         yield "the test is incomplete: run the same command again, and what has no score is asked again."
     for prefix, outcomes in tested.items():

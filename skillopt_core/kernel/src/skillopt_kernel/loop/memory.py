@@ -31,6 +31,7 @@ class MemoryEntry:
     score_before: float | None = None
     score_after: float | None = None
     score_after_at_most: bool = False
+    refused: str = ""
     rejected_edits: tuple[str, ...] = ()
     not_applied: tuple[dict[str, str], ...] = ()
 
@@ -57,7 +58,8 @@ def remember(step: Step, mode: UpdateMode, decision: GateDecision, failure_below
         entry,
         score_before=decision.current_score,
         score_after=decision.bound if decision.score is None else decision.score,
-        score_after_at_most=decision.score is None,
+        score_after_at_most=decision.bound is not None,
+        refused="" if decision.asked else decision.reason,
         rejected_edits=tuple(mode.describe_item(report.item) for report in reports if report.status == "applied"),
     )
 
@@ -87,13 +89,15 @@ def _entry_text(entry: MemoryEntry) -> str:
     for pattern in entry.failure_patterns:
         text = f"{pattern['pattern']}: {pattern['description']}".removesuffix(": ")
         lines.append(f"- failure seen: {text} (about {pattern['count']} times)")
-    if entry.rejected_edits:
+    if entry.rejected_edits and entry.refused:
+        lines.append(f"These edits together were refused untried, since {entry.refused}:")
+    elif entry.rejected_edits:
         most = "at most " if entry.score_after_at_most else ""
         lines.append(
             f"These edits together did not help: the score went from {_number(entry.score_before)} "
             f"to {most}{_number(entry.score_after)}. Do not propose them again as they were:"
         )
-        lines += [f"{number}. {text}" for number, text in enumerate(entry.rejected_edits, 1)]
+    lines += [f"{number}. {text}" for number, text in enumerate(entry.rejected_edits, 1)]
     if entry.not_applied:
         lines.append("These edits could not be applied:")
         lines += [f"- {one['edit']} ({one['status']}: {one['detail']})" for one in entry.not_applied]

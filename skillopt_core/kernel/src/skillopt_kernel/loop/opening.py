@@ -114,6 +114,7 @@ def about(run: RunContext) -> dict[str, Any]:
         "folder": os.path.relpath(run.directory.root),
         "skill_hash": run.digest(state.current.skill),
         "warnings": list(config.warnings),
+        "warning": run.warned(),
     }
 
 

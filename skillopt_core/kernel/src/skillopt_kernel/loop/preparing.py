@@ -12,8 +12,8 @@ from typing import Any
 from attrs import define, frozen
 
 from skillopt_kernel.config.resolved import Config
-from skillopt_kernel.errors import ConfigError
 from skillopt_kernel.interfaces import DriverContext, Environment, Gate, Scheduler, UpdateMode
+from skillopt_kernel.loop.start import start_skill
 from skillopt_kernel.models.opening import Models
 from skillopt_kernel.plugins.assembly import Assembled, assemble
 from skillopt_kernel.plugins.calls import HookCalls
@@ -72,9 +72,7 @@ def prepare(config: Config, plugins: Sequence[tuple[str, Any]] = (), *, skill: s
     """
     logger = logging.getLogger("skillopt")
     folder = config.path.parent if config.path is not None else Path.cwd()
-    assembled = assemble(
-        default_stages(), config.hooks, folder, drivers=plugins, where=lambda key: place_of(config, key)
-    )
+    assembled = assemble(default_stages(), config.hooks, folder, drivers=plugins, where=config.place_of)
     config = configured(config, assembled, logger)
     context = DriverContext(logger=logger, seed=config.train.seed)
     environment = make_environment(config, logger)
@@ -141,25 +139,6 @@ def first_tasks(splits: Splits, config: Config) -> Splits:
     return Splits(tuple(splits.train), tuple(splits.selection)[:selection], tuple(splits.test)[:test])
 
 
-def start_skill(config: Config, environment: Environment) -> str:
-    """The text of `env.skill_init`, or the environment's own initial skill."""
-    path = config.env.skill_init
-    if path is not None:
-        return read_skill(path, "env.skill_init")
-    give = getattr(environment, "initial_skill", None)
-    return str(give()) if give is not None else ""
-
-
-def read_skill(path: Path, key: str) -> str:
-    """The text of a skill file. Raises `ConfigError` when it is missing, no file, or not UTF-8."""
-    try:
-        return path.read_bytes().decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{key}: {path} is not UTF-8 (byte {error.start}); save it as UTF-8.") from error
-    except OSError as error:
-        raise ConfigError(f"{key}: the skill {path} cannot be read ({error.strerror}); correct the path.") from error
-
-
 def make_environment(config: Config, logger: logging.Logger) -> Environment:
     """The environment that the configuration names; `ConfigError` when it names none."""
     environment: Environment = _driver(config, "env", DriverContext(logger, config.train.seed, common=config.env))
@@ -169,14 +148,6 @@ def make_environment(config: Config, logger: logging.Logger) -> Environment:
 def _driver(config: Config, kind: str, context: DriverContext) -> Any:
     choice = config.driver(kind)
     return make_driver(kind, choice.name, choice.settings, context, where=choice.where)
-
-
-def place_of(config: Config, key: str) -> str:
-    """A key with its file and line, or those of the nearest key above it, as messages begin."""
-    above = key
-    while above and above not in config.origins:
-        above = above.rpartition(".")[0]
-    return f"{config.origins[above]}: {key}" if above else key
 
 
 def open_models(config: Config, logger: logging.Logger) -> Models:

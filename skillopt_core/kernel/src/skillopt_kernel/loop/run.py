@@ -19,6 +19,7 @@ from skillopt_kernel.errors import StoppedEarly
 from skillopt_kernel.gating import DECIMALS, compute_score
 from skillopt_kernel.interfaces import Moment, Optimizer
 from skillopt_kernel.loop.attempts import AttemptPool, Purpose
+from skillopt_kernel.loop.length import long_skill, room_left
 from skillopt_kernel.loop.memory import memory_text
 from skillopt_kernel.loop.plan import Plan
 from skillopt_kernel.loop.preparing import Prepared
@@ -55,6 +56,7 @@ class AppliedBy:
     prompt: Callable[..., str]
     memory: str
     meta: str
+    room: str
 
 
 @frozen
@@ -102,6 +104,7 @@ class RunContext(Prepared):
     place: Place = field(factory=Place, init=False)
     ended: threading.Event = field(factory=threading.Event, init=False)
     digest: Callable[[str], str] = field(factory=lambda: lru_cache(maxsize=64)(skill_hash), init=False)
+    _warned: bool = field(default=False, init=False)
     _began: float = field(factory=time.monotonic, init=False)
     _train_ids: frozenset[str] = field(init=False)
 
@@ -190,6 +193,9 @@ class RunContext(Prepared):
     def prompt(self, name: str, **values: str) -> str:
         return self.prompts[name].fill(**values)
 
+    def room(self, skill: str) -> str:
+        return room_left(skill, self.settings.optimizer.max_skill_tokens)
+
     def scheduled_budget(self, step: Any, update: Update | None) -> EditBudget:
         if not self.mode.budgeted or self.settings.optimizer.lr_control_mode == "none":
             return EditBudget(None, "the configuration asks for no limit")
@@ -204,7 +210,8 @@ class RunContext(Prepared):
 
     def apply(self, skill: str, update: Update, budget: EditBudget) -> Applied:
         model, state = self.optimizer("rewrite"), self.state_of_run
-        optimizer = AppliedBy(model.ask, model.ask_json, self.prompt, memory_text(state.memory), state.meta)
+        told = (memory_text(state.memory), state.meta, self.room(skill))
+        optimizer = AppliedBy(model.ask, model.ask_json, self.prompt, *told)
         return self.mode.apply(skill, update, budget, optimizer)
 
     def judge(self, applied: Applied, current: Scored, best: Scored) -> GateDecision:
@@ -229,6 +236,12 @@ class RunContext(Prepared):
     def skill_after(self, step: int) -> str:
         """The current skill as it was after `step`; 0 is the start skill."""
         return self.directory.read_skill(step)
+
+    def warned(self) -> str:
+        """The warning that the current skill is long, the first time in a process that it is; "" else."""
+        warning = "" if self._warned else long_skill(self.current.skill)
+        self._warned = self._warned or bool(warning)
+        return warning
 
     # Events and stages -------------------------------------------------------------------------------------
 

@@ -12,13 +12,13 @@ from attrs import define, field
 from skillopt_kernel.gating import compute_score
 from skillopt_kernel.history import StepRecord
 from skillopt_kernel.loop.attempts import Purpose
+from skillopt_kernel.loop.length import refused_for_length, tokens_of
 from skillopt_kernel.loop.memory import memory_text, remember
 from skillopt_kernel.loop.plan import PlannedStep
 from skillopt_kernel.loop.run import Place, RunContext
 from skillopt_kernel.loop.scoring import accept, ensure_scored, refuse_nothing_scored, write_results, write_selection
 from skillopt_kernel.loop.state import commit
 from skillopt_kernel.models.ledger import tokens_by_stage
-from skillopt_kernel.models.pricing import estimate_tokens
 from skillopt_kernel.records import Applied, EditBudget, GateDecision, Outcome, Proposal, Update
 from skillopt_kernel.skill import shown
 from skillopt_kernel.stages.rollout import asks_of
@@ -75,7 +75,7 @@ def take_step(run: RunContext, planned: PlannedStep) -> None:
         "step_started",
         tasks=sum(len(batch.tasks) for batch in planned.batches),
         skill_hash=run.digest(skill),
-        skill_tokens=estimate_tokens(shown(skill)),
+        skill_tokens=tokens_of(skill),
     )
     step.planned_budget = step.enforced_budget = run.hooks.edit_budget(run, step, None)
     for at in range(len(planned.batches)):
@@ -86,7 +86,8 @@ def take_step(run: RunContext, planned: PlannedStep) -> None:
         accept(run, decision, step.number)
     record = make_record(run, step, decision, tokens_by_stage(run.models.ledger.since(before)))
     commit(run, record, remember(step, run.mode, decision, run.settings.gradient.failure_below))
-    run.emit("step_finished", **{name: getattr(record, name) for name in TOLD}, edits=dict(record.edit_apply_summary))
+    told = {name: getattr(record, name) for name in TOLD}
+    run.emit("step_finished", **told, edits=dict(record.edit_apply_summary), warning=run.warned())
     run.place = Place(planned.epoch)
 
 
@@ -145,6 +146,9 @@ def propose_and_judge(run: RunContext, step: StepContext, skill: str) -> GateDec
         return GateDecision("skip_no_rewrite", skill, applied.error)
     if shown(applied.candidate) == shown(skill):
         return GateDecision("skip_no_change", skill)
+    refused = refused_for_length(applied.candidate, skill, run.settings.optimizer.max_skill_tokens)
+    if refused is not None:
+        return refused
     ensure_scored(run)  # joins the baseline, which the first rollouts ran beside
     run.place.purpose = Purpose("selection", run.directory.relative(run.directory.selection_eval(step.number)))
     with run.stage("gate", tasks=len(run.splits.selection)) as made:
@@ -181,6 +185,7 @@ def make_record(run: RunContext, step: StepContext, decision: GateDecision, toke
         model_failures=_failures(step),
         candidate_hash=run.digest(applied.candidate) if applied is not None else None,
         candidate_skill_len=len(applied.candidate) if applied is not None else None,
+        candidate_skill_tokens=tokens_of(applied.candidate) if applied is not None else None,
         gate_metric=run.gate.name,
         candidate_gate_score=decision.score,
         selection_hard=decision.hard,

@@ -30,5 +30,8 @@ def usd_of(model: str, endpoint: str, usage: Usage) -> float | None:
 
 
 def estimate_tokens(text: str) -> int:
-    """An estimate for displays: one token for four bytes of UTF-8, rounded up. Never for a limit or a price."""
+    """An estimate: one token for four bytes of UTF-8, rounded up. For displays and `optimizer.max_skill_tokens`.
+
+    Never for a price: what a text costs depends on the model that reads it.
+    """
     return -(-len(text.encode("utf-8", "replace")) // 4)

@@ -29,6 +29,7 @@ def skillopt_aggregate(run: Run, step: Step, proposals: tuple[Proposal, ...], sk
         batch_size=run.settings.gradient.merge_batch_size,
         workers=run.settings.gradient.analyst_workers,
         meta=step.meta,
+        room=run.room(skill),
     )
 
 
@@ -42,6 +43,7 @@ def merge_patches(
     batch_size: int = 8,
     workers: int = 1,
     meta: str = "",
+    room: str = "",
 ) -> Update:
     """Merge the items of all proposals into one update.
 
@@ -50,7 +52,7 @@ def merge_patches(
     answers with nothing where there was something, falls back to its inputs in order; `Update.errors` says so.
     Terminates for any `batch_size`: below 2 it counts as 2.
     """
-    merger = Merger(skill, mode, optimizer, prompt, max(2, batch_size), workers, meta)
+    merger = Merger(skill, mode, optimizer, prompt, max(2, batch_size), workers, meta, room)
     patches = [(p.source == "success", Update(p.items, p.reasoning)) for p in proposals if p.items]
     failures = merger.tree([patch for success, patch in patches if not success], "merge_failure")
     successes = merger.tree([patch for success, patch in patches if success], "merge_success")
@@ -73,6 +75,7 @@ class Merger:
     batch_size: int
     workers: int
     meta: str
+    room: str
 
     def tree(self, patches: list[Update], prompt: str, level: int = 1) -> Update:
         """Merge level by level until one patch is left; groups keep their order, single ones pass through."""
@@ -115,6 +118,7 @@ class Merger:
         ]
         return joined(
             skill_section(self.skill),
+            section("Room left", self.room),
             section("Advice from earlier epochs", self.meta),
             section(f"Patches ({len(group)})", "\n\n".join(blocks)),
         )

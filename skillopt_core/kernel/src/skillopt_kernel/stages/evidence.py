@@ -41,6 +41,7 @@ def evidence_message(
     ]
     return joined(
         skill_section(skill),
+        section("Room left", run.room(skill)),
         section("What was tried before", step.memory),
         section("Advice from earlier epochs", step.meta),
         section(f"Trajectories ({len(outcomes)})", "\n\n".join(blocks)),

@@ -20,7 +20,8 @@ from skillopt_kernel.stages.evidence import joined, section, skill_section
 def skillopt_select(run: Run, step: Step, update: Update, budget: EditBudget, skill: str) -> Update:
     useful = set_useless_aside(run, update, skill)
     optimizer = run.optimizer("ranking")
-    return rank_and_select(useful, budget, skill, mode=run.mode, optimizer=optimizer, prompt=run.prompt, meta=step.meta)
+    told = {"meta": step.meta, "room": run.room(skill)}
+    return rank_and_select(useful, budget, skill, mode=run.mode, optimizer=optimizer, prompt=run.prompt, **told)
 
 
 def set_useless_aside(run: Run, update: Update, skill: str) -> Update:
@@ -47,6 +48,7 @@ def rank_and_select(
     optimizer: Optimizer,
     prompt: Prompts,
     meta: str = "",
+    room: str = "",
 ) -> Update:
     """The update with at most `budget.limit` items, best first; the others are its `over_budget`.
 
@@ -61,6 +63,7 @@ def rank_and_select(
         lines = "\n".join(f"[{index}] {mode.describe_item(item)}" for index, item in enumerate(items))
         user = joined(
             skill_section(skill),
+            section("Room left", room),
             section("Advice from earlier epochs", meta),
             section(f"Candidate edits ({len(items)})", lines),
         )

@@ -18,18 +18,19 @@ def skillopt_slow_update(run: Run, epoch: Epoch) -> SlowUpdate:
     if not comparison.pairs:
         return SlowUpdate(None, record=comparison.record())
     optimizer, system = run.optimizer("slow_update"), run.prompt("slow_update")
-    guidance = region(comparison.current, "slow_update")
+    guidance, room = region(comparison.current, "slow_update"), run.room(comparison.current)
     try:
-        return ask_for_guidance(optimizer, system, comparison, guidance, details_in(run, comparison))
+        return ask_for_guidance(optimizer, system, comparison, guidance, details_in(run, comparison), room)
     except ModelError as error:
         return SlowUpdate(None, comparison.rows(), comparison.record() | {"error": failure_sentence(error)})
 
 
 def ask_for_guidance(
-    optimizer: Optimizer, system: str, comparison: Comparison, guidance: str, details: Details
+    optimizer: Optimizer, system: str, comparison: Comparison, guidance: str, details: Details, room: str = ""
 ) -> SlowUpdate:
     """What one optimizer call makes of the comparison and of the `guidance` that it may replace.
 
+    room: how much may be added to the skill, "" where its length is not limited.
     Raises `ModelError` when there is no usable reply.
     """
 
@@ -37,6 +38,7 @@ def ask_for_guidance(
         return joined(
             skill_section(comparison.previous, "Previous skill"),
             skill_section(comparison.current),
+            section("Room left", room),
             section("Previous guidance", guidance or "(There is none yet.)"),
             section("Comparison", text),
         )
