@@ -26,7 +26,7 @@ def mode() -> WholeSkillMode:
 class Silent:
     """An optimizer that must not be asked."""
 
-    memory = meta = ""
+    memory = meta = room = ""
 
     def ask(self, *given: Any, **named: Any) -> Any:
         raise AssertionError("the mode asks nothing when it applies")

@@ -31,7 +31,7 @@ def mode() -> SuggestionMode:
 class Rewriter:
     """What the kernel hands to `apply`, with a model whose replies are given; keeps the requests."""
 
-    memory, meta = "Step 1 was rejected.", "Be bold."
+    memory, meta, room = "Step 1 was rejected.", "Be bold.", "About 90 tokens."
 
     def __init__(self, *replies: str | Exception) -> None:
         self.replies, self.requests = list(replies), list[ChatRequest]()
@@ -112,7 +112,15 @@ def test_the_rewrite_is_asked_with_everything_and_gives_the_candidate() -> None:
     (request,) = rewriter.requests
     system, user = (message.text for message in request.messages)
     assert system == "the prompt rewrite"
-    for part in (SKILL.strip(), "Step 1 was rejected.", "Be bold.", "## Suggestions (2)", ADD.instruction, '"Length"'):
+    for part in (
+        SKILL.strip(),
+        "Step 1 was rejected.",
+        "Be bold.",
+        "About 90 tokens.",
+        "## Suggestions (2)",
+        ADD.instruction,
+        '"Length"',
+    ):
         assert part in user
 
 

@@ -12,6 +12,7 @@ from typing import Any
 from attrs import define, frozen
 
 from skillopt_kernel.config.resolved import Config
+from skillopt_kernel.errors import ConfigError
 from skillopt_kernel.interfaces import DriverContext, Environment, Gate, Scheduler, UpdateMode
 from skillopt_kernel.loop.start import start_skill
 from skillopt_kernel.models.opening import Models
