@@ -91,14 +91,21 @@ def cli() -> None:
 
 
 def main(args: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit code: the console script `skillopt`.
+    """The console script `skillopt`: as `run_command`."""
+    return run_command(cli, args, "skillopt")
+
+
+def run_command(command: click.Command, args: Sequence[str] | None = None, name: str | None = None) -> int:
+    """Run a command line, by default the process's own, and return its exit code.
 
     0 done; 1 findings, or a defect of ours; 2 a user's error; 3 stopped before the end with its state saved;
     130 interrupted. A command returns its exit code, or `None` for 0.
     """
     _make_streams_bear_any_text()
     try:
-        code = cli.main(args=None if args is None else list(args), prog_name="skillopt", standalone_mode=False)
+        code = command.main(
+            args=None if args is None else list(args), prog_name=name or command.name, standalone_mode=False
+        )
     except click.ClickException as error:
         error.show()
         return error.exit_code

@@ -115,13 +115,13 @@ class Draft(Structurer):
         """Collect an unknown key with the nearest of `names`, or the section that has it, or `names`."""
         section, _, name = key.rpartition(".")
         found = home(name) or next((each for each in self.origins if each.endswith(f".{name}")), None)
-        environment = self.section("env").get("name")
-        whose = f" of the environment {environment.written}" if environment is not None and section == "env" else ""
-        nameless = environment is None or environment.empty
+        named = self.section("env").get("name")
+        environment = None if named is None or named.empty else named.written
+        whose = f" of the environment {environment}" if environment and section == "env" else ""
         otherwise = f"; the section has {', '.join(sorted(names))}"
         if found:
             otherwise = f"; it belongs in the section `{found.partition('.')[0]}`"
-        elif section == "env" and nameless:
+        elif section == "env" and not environment:
             otherwise = "; if it is an environment's, name that first (env.name)"
         elif node.alias is not None:
             otherwise = "; a driver's key is written section.key"
