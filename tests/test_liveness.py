@@ -170,6 +170,7 @@ CASES: dict[str, Case] = {
     ),
     "gradient.analyst_workers": Case("1", at_once("optimizer"), LATENT),
     "gradient.failure_only": Case("true", files("steps/*/patches/*succ*")),
+    "gradient.keep_step_buffer": Case("true", asked("optimizer"), RECORDED),
     "gradient.failure_below": Case("0.5", files("steps/*/patches/*fail*"), ("env.name=graded", *ONE)),
     "optimizer.lr_scheduler": Case("linear", steps("planned_edit_budget")),
     "optimizer.lr_control_mode": Case("none", steps("planned_edit_budget", "lr_control_mode")),

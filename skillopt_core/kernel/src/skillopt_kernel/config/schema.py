@@ -44,6 +44,7 @@ class GradientSettings:
     analyst_workers: int = option(16, "analyst and merge calls at the same time", at_least(1), free=True)
     failure_only: bool = option(False, "ask no analysts of successes")
     failure_below: float = option(FAILURE_BELOW, "a task whose hard score is below this is a failure", above(0, 1))
+    keep_step_buffer: bool = option(False, "tell of earlier epochs' steps too: the newest, about 4,000 tokens")
 
 
 @frozen

@@ -13,7 +13,7 @@ from skillopt_kernel.errors import ModelError
 from skillopt_kernel.history import EpochRecord
 from skillopt_kernel.loop.attempts import Purpose
 from skillopt_kernel.loop.length import refused_for_length
-from skillopt_kernel.loop.memory import memory_text
+from skillopt_kernel.loop.memory import kept, memory_text
 from skillopt_kernel.loop.patience import ended_early, epochs_without_best, is_last
 from skillopt_kernel.loop.plan import PlannedStep
 from skillopt_kernel.loop.run import Place, RunContext
@@ -64,7 +64,7 @@ def end_epoch(run: RunContext, number: int, steps: tuple[PlannedStep, ...]) -> N
     )
     state.epochs.append(record)
     state.epoch_ended = number
-    state.memory.clear()  # the buffer speaks of the epoch's steps only
+    state.memory = kept(state.memory) if run.settings.gradient.keep_step_buffer else []
     save(run)
     run.emit(
         "epoch_finished",

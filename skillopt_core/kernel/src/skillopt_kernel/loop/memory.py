@@ -1,4 +1,4 @@
-"""The step buffer: what the optimizer is told of the epoch's earlier steps.
+"""The step buffer: what the optimizer is told of the epoch's earlier steps, and as configured of earlier epochs.
 
 An entry tells what was rejected and by how much, what could not be applied and why, and which failures were
 seen. Selection tasks and their trajectories never enter it: only the gate's two numbers do.
@@ -13,10 +13,14 @@ import attrs
 from attrs import frozen
 
 from skillopt_kernel.interfaces import Step, UpdateMode
+from skillopt_kernel.models.pricing import estimate_tokens
 from skillopt_kernel.records import FailurePattern, GateDecision, Proposal
 
 TOLD_STATUSES = ("unmatched", "ambiguous", "protected", "invalid")
 """What an optimizer can do better next time; no_op and over_budget are no mistakes of an anchor."""
+
+KEPT_TOKENS = 4_000
+"""How much of the buffer `gradient.keep_step_buffer` keeps at an epoch's end, in estimated tokens."""
 
 
 @frozen(kw_only=True)
@@ -77,6 +81,17 @@ def failure_patterns(proposals: Sequence[Proposal]) -> tuple[dict[str, Any], ...
         ids = tuple(dict.fromkeys((*earlier.task_ids, *one.task_ids)))
         joined[one.pattern] = attrs.evolve(earlier, count=earlier.count + one.count, task_ids=ids)
     return tuple(attrs.asdict(one) | {"task_ids": list(one.task_ids)} for one in joined.values())
+
+
+def kept(entries: Sequence[MemoryEntry], tokens: int = KEPT_TOKENS) -> list[MemoryEntry]:
+    """The newest entries whose text has at most about so many tokens together, in their order."""
+    found: list[MemoryEntry] = []
+    for entry in reversed(entries):
+        tokens -= estimate_tokens(_entry_text(entry))
+        if tokens < 0:
+            break
+        found.insert(0, entry)
+    return found
 
 
 def memory_text(entries: Sequence[MemoryEntry]) -> str:

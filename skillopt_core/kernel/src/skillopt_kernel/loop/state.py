@@ -35,7 +35,7 @@ class LoopState:
 
     step          the last committed step, 0 before the first; epoch_ended: the last epoch whose end is committed
     current_score, best_score    gate scores, bonus included; `None` while nothing is scored
-    memory        the step buffer of the epoch; meta: the meta skill
+    memory        the step buffer; meta: the meta skill
     plugins       one JSON dict for each hook plugin
     seconds       wall time of earlier processes of this run
     current_path, best_path      where the two texts lie, relative to the run directory
