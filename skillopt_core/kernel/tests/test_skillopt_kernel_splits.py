@@ -10,6 +10,8 @@ from skillopt_kernel import splits
 from skillopt_kernel.errors import DataError
 from skillopt_kernel.records import Splits, Task
 
+GOLDEN = [19, 5, 14, 4, 9, 13, 15, 18, 6, 12, 17, 10, 1, 11, 2, 16, 7, 8, 0, 3]
+
 
 def tasks(*ids: str) -> tuple[Task, ...]:
     return tuple(Task(one) for one in ids)
@@ -38,17 +40,51 @@ def test_split_counts(total, ratio, counts):
 
 
 @pytest.mark.parametrize(
-    ("text", "ratio"), [("2:1:7", (2, 1, 7)), (" 2 : 1 : 7 ", (2, 1, 7)), ("8:2", (8, 2, 0)), ("10:1:1", (10, 1, 1))]
-)
+    ("text", "ratio"),
+    [
+        ("2:1:7", (2, 1, 7)), (" 2 : 1 : 7 ", (2, 1, 7)), ("8:2", (8, 2, 0)), ("10:1:1", (10, 1, 1)),
+        ("2:1:0", (2, 1, 0)), ("3:0:1", (3, 0, 1)), ("8:0", (8, 0, 0)), ("50:25:25", (50, 25, 25)),
+        ("0.5:0.25:0.25", (2, 1, 1)), (".5:.25:.25", (2, 1, 1)), ("0.8:0.2", (4, 1, 0)), ("0.75:0.25:0.0", (3, 1, 0)),
+        ("0.75:0:0.25", (3, 0, 1)), ("0.333:0.333:0.334", (333, 333, 334)), ("0.1:0.2:0.7", (1, 2, 7)),
+    ],
+)  # fmt: skip
 def test_a_ratio_is_read(text, ratio):
     assert splits.parse_split_ratio(text) == ratio
 
 
-@pytest.mark.parametrize("text", ["2:1:0", "a:b:c", "2::7", "", "8", "1:1:1:1", "8:0", "-1:2:3", "1.5:1:1", "²:1:1"])
+@pytest.mark.parametrize(
+    "text",
+    ["0:1:1", "a:b:c", "2::7", "", "8", "1:1:1:1", "-1:2:3", "1e2:1:1", "²:1:1", "1.:1:1", "0.0:0.5:0.5", "nan:1:1"],
+)
 def test_what_is_no_ratio_is_refused_with_the_right_form(text):
     with pytest.raises(DataError, match=r"env\.split_ratio is .* '2:1:7'.*'8:2'") as caught:
         splits.parse_split_ratio(text)
     assert repr(text) in str(caught.value)
+
+
+@pytest.mark.parametrize(("text", "total"), [("0.5:0.25", "0.75"), ("1.5:1:1", "3.5"), ("0.5:0.25:0.2", "0.95")])
+def test_shares_that_do_not_add_up_are_refused(text, total):
+    with pytest.raises(DataError, match=f"these shares add up to {total}, and must add up to 1"):
+        splits.parse_split_ratio(text)
+
+
+@pytest.mark.parametrize("text", ["2:1:1", "0.5:0.25:0.25"])
+def test_o_s2_twenty_tasks_split_in_half_and_quarters_on_every_machine(text):
+    parts = splits.split_by_ratio(range(20), splits.parse_split_ratio(text), seed=42)
+    assert parts == {
+        "train": GOLDEN[:10],
+        "selection": GOLDEN[10:15],
+        "test": GOLDEN[15:],
+    }  # the shuffle of Python's Mersenne Twister with seed 42, written down: it is the same everywhere
+
+
+def test_o_s2_an_explicit_zero_is_honoured():
+    without_test = splits.split_by_ratio(range(20), splits.parse_split_ratio("2:1:0"), seed=42)
+    assert {part: len(items) for part, items in without_test.items()} == {"train": 13, "selection": 7, "test": 0}
+    assert without_test == splits.split_by_ratio(range(20), splits.parse_split_ratio("2:1"), seed=42)
+    without_selection = splits.split_by_ratio(range(20), splits.parse_split_ratio("3:0:1"), seed=42)
+    assert {part: len(items) for part, items in without_selection.items()} == {"train": 15, "selection": 0, "test": 5}
+    assert splits.minimum_size((3, 0, 1)) == 3
 
 
 @pytest.mark.parametrize("size", [1, 3, 4, 5])
@@ -123,9 +159,11 @@ def test_an_empty_part_is_refused(part, given):
         splits.check_splits(Splits(tasks(*given[0]), tasks(*given[1])))
 
 
-def test_an_empty_test_split_is_allowed():
+def test_an_empty_test_split_is_allowed_and_an_empty_selection_split_where_nothing_needs_it():
     given = Splits(tasks("a"), tasks("b"))
     assert splits.check_splits(given) is given
+    given = Splits(tasks("a"), ())
+    assert splits.check_splits(given, selection_needed=False) is given
 
 
 def test_a_limit_cuts_each_split():

@@ -72,6 +72,17 @@ def test_two_parts_leave_no_test_split(tmp_path):
     assert not (tmp_path / "_generated_splits").exists()
 
 
+def test_o_s2_an_explicit_zero_leaves_a_part_empty_and_the_written_split_says_which(tmp_path):
+    path = tmp_path / "all.json"
+    path.write_text(json.dumps(rows(*map(str, range(20)))), "utf-8")
+    settings = Settings("ratio", "3:0:1", data_path=path)
+    splits = load(settings, folder=tmp_path / "run")
+    assert (len(splits.train), splits.selection, len(splits.test)) == (15, (), 5)
+    manifest = tmp_path / "run/_generated_splits/mine_3-0-1_seed42/split_manifest.json"
+    assert json.loads(manifest.read_text("utf-8"))["counts"] == {"train": 15, "val": 0, "test": 5}
+    assert load(evolve(settings, split_ratio="0.75:0:0.25")) == splits
+
+
 def test_a_folder_with_one_file_can_be_split(tmp_path):
     (tmp_path / "all.jsonl").write_text("\n".join(json.dumps(row) for row in rows(*map(str, range(10)))), "utf-8")
     assert len(load(Settings("ratio", data_path=tmp_path)).test) == 7

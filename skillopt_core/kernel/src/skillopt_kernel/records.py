@@ -79,7 +79,7 @@ class Task:
 
 @frozen
 class Splits:
-    """The three sequences of tasks, in file order. `test` may be empty; the others may not."""
+    """The three sequences of tasks, in file order. `test` may be empty, and `selection` where nothing gates."""
 
     train: tuple[Task, ...]
     selection: tuple[Task, ...]

@@ -7,9 +7,12 @@ Mersenne Twister, so that the same numbers give the same split and the same batc
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
 from itertools import combinations, islice
+from math import gcd, lcm
 from pathlib import Path
 from random import Random
 from typing import Any, TypeVar
@@ -29,6 +32,7 @@ ALIASES = {"val": "selection", "valid_seen": "selection", "valid_unseen": "test"
 """Other names of the parts."""
 
 MOST_IDS_NAMED = 20
+_NUMBER = re.compile(r"[0-9]+(\.[0-9]+)?|\.[0-9]+")
 
 
 # Names ---------------------------------------------------------------------------------------------------
@@ -53,17 +57,28 @@ def tasks_of(splits: Splits, name: str) -> tuple[Task, ...]:
 
 
 def parse_split_ratio(text: str) -> tuple[int, int, int]:
-    """Read `train:selection:test` ("2:1:7") or `train:selection` ("8:2": no test, third part 0).
+    """Read `train:selection:test` as weights ("2:1:7") or shares ("0.5:0.25:0.25", which are 2:1:1).
 
-    Raises `DataError` for anything but two or three positive integers.
+    Two parts ("8:2") leave no test, and a 0 means none: "2:1:0" has no test tasks, "3:0:1" no selection tasks.
+    Raises `DataError` for anything else, for shares that do not add up to 1, and for no training tasks.
     """
     parts = [part.strip() for part in text.split(":")]
-    if len(parts) not in (2, 3) or not all(part.isascii() and part.isdigit() and int(part) > 0 for part in parts):
+    written_well = len(parts) in (2, 3) and all(_NUMBER.fullmatch(part) for part in parts)
+    numbers = [Fraction(part) for part in parts] if written_well else []
+    if not numbers or not numbers[0]:
         raise DataError(
-            f"env.split_ratio is {text!r}, which is no ratio: give train:selection:test as positive whole numbers, "
-            f"as in '2:1:7', or train:selection, as in '8:2', for no test."
+            f"env.split_ratio is {text!r}, which is no ratio: give train:selection:test as whole numbers, as in "
+            f"'2:1:7', or as shares, as in '0.2:0.1:0.7'; train:selection, as in '8:2', or a 0 for no test."
         )
-    train, selection, *test = (int(part) for part in parts)
+    if "." in text and sum(numbers) != 1:
+        raise DataError(
+            f"env.split_ratio is {text!r}: these shares add up to {float(sum(numbers)):g}, and must add up to 1. Whole "
+            f"numbers, as in '2:1:7', may add up to anything."
+        )
+    scale = lcm(*(number.denominator for number in numbers))
+    weights = [int(number * scale) for number in numbers]
+    shared = gcd(*weights) if "." in text else 1
+    train, selection, *test = (weight // shared for weight in weights)
     return train, selection, test[0] if test else 0
 
 
@@ -99,6 +114,11 @@ def _fills(counts: Sequence[int], ratio: Sequence[int]) -> bool:
     return all(count > 0 for count, weight in zip(counts, ratio, strict=True) if weight)
 
 
+def written_ratio(ratio: Sequence[int], between: str) -> str:
+    """The ratio as text; a test part of 0 is left out."""
+    return between.join(map(str, ratio if ratio[-1] else ratio[:-1]))
+
+
 def split_by_ratio(items: Sequence[Item], ratio: tuple[int, int, int], seed: int) -> dict[str, list[Item]]:
     """Shuffle a copy of `items` with `Random(seed)` and cut it into train, selection and test, in this order.
 
@@ -107,10 +127,9 @@ def split_by_ratio(items: Sequence[Item], ratio: tuple[int, int, int], seed: int
     counts = split_counts(len(items), ratio)
     if not _fills(counts, ratio):
         shares = ", ".join(f"{count} {part}" for count, part in zip(counts, PARTS, strict=True))
-        written = ":".join(str(weight) for weight in ratio if weight)
         raise DataError(
-            f"{len(items)} items are too few to split {written} ({shares}): no part may be empty. Give at least "
-            f"{minimum_size(ratio)} items, or another env.split_ratio."
+            f"{len(items)} items are too few to split {written_ratio(ratio, ':')} ({shares}): no part may be empty. "
+            f"Give at least {minimum_size(ratio)} items, or another env.split_ratio."
         )
     shuffled = iter(sample_tasks(items, len(items), seed))
     return {part: list(islice(shuffled, count)) for part, count in zip(PARTS, counts, strict=True)}
@@ -119,8 +138,8 @@ def split_by_ratio(items: Sequence[Item], ratio: tuple[int, int, int], seed: int
 # Checks --------------------------------------------------------------------------------------------------
 
 
-def check_splits(splits: Splits, where: str = "the data") -> Splits:
-    """The splits, unless an id stands twice in one or in two, or the train or selection split is empty.
+def check_splits(splits: Splits, where: str = "the data", *, selection_needed: bool = True) -> Splits:
+    """The splits, unless an id stands twice in one or in two, or the train or a needed selection split is empty.
 
     Raises one `DataError` that names all offending ids for each split and pair of splits. Nothing is dropped:
     which of two equal rows is meant only the owner of the data can say.
@@ -138,11 +157,13 @@ def check_splits(splits: Splits, where: str = "the data") -> Splits:
             f"{where} cannot be used: {'; '.join(problems)}. Each id may stand once in all splits: remove or rename "
             f"the repeated rows."
         )
-    for part in ("train", "selection"):
-        if not times[part]:
-            raise DataError(
-                f"the {part} split of {where} is empty; training needs at least one task in train and in selection."
-            )
+    if not times["train"]:
+        raise DataError(f"the train split of {where} is empty; training needs at least one task in it.")
+    if selection_needed and not times["selection"]:
+        raise DataError(
+            f"the selection split of {where} is empty; the gate needs at least one task in it. Give it tasks, or set "
+            f"evaluation.use_gate to false: then every candidate is taken, whatever it does."
+        )
     return splits
 
 

@@ -16,6 +16,7 @@ from skillopt_kernel.splits import (
     parse_split_ratio,
     split_by_ratio,
     write_splits,
+    written_ratio,
 )
 
 from skillopt_lib_env.data_files import Item, data_file_in, read_items
@@ -69,7 +70,8 @@ def load_splits(
         where = str(settings.data_path)
     else:
         raise DataError(f"env.split_mode is {settings.split_mode!r}; it must be 'split_dir' or 'ratio'.")
-    check_splits(loaded, where)
+    # Whether a selection split is needed only the run knows; a file of one that is empty is refused above.
+    check_splits(loaded, where, selection_needed=False)
     return limited(loaded, settings.limit)
 
 
@@ -104,7 +106,7 @@ def _from_ratio(
     kept = [(item, task) for item in items if (task := to_task(item)) is not None]
     _refuse_nothing(len(items), len(kept), path, "data")
     cut = split_by_ratio(kept, ratio, settings.split_seed)
-    written = "-".join(str(weight) for weight in ratio if weight)
+    written = written_ratio(ratio, "-")
     target = settings.split_output_dir
     if target is None and folder is not None:
         target = folder / "_generated_splits" / f"{name}_{written}_seed{settings.split_seed}"

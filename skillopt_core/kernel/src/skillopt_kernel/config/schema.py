@@ -82,7 +82,7 @@ class EnvSettings:
     skill_init: Path | None = option(None, "start skill; empty: the environment's own")
     out_root: Path | None = option(None, "run directory; empty: outputs/<name>-<fingerprint>", path="output", free=True)
     split_mode: Literal["ratio", "split_dir"] = option("ratio", "ratio: split data_path; split_dir: split already")
-    split_ratio: str = option("2:1:7", "parts train:selection:test, or train:selection")
+    split_ratio: str = option("2:1:7", "parts train:selection:test, 0: none; or shares that add up to 1")
     split_seed: int = option(42, "seed of the split's shuffle; 0 is a seed like any other")
     split_dir: Path | None = option(None, "folder with train, val and test", path="lazy", free=True)
     data_path: Path | None = option(None, "data to split", path="lazy", free=True)

@@ -174,10 +174,12 @@ def notes(run: RunContext, tested: Tested) -> Iterator[str]:
         yield early
     if not evaluation.use_gate:
         yield "evaluation.use_gate is false: every candidate was taken, whatever it scored."
+    if not run.splits.selection:
+        yield "the split has no selection tasks: nothing chose between the skills, and the best skill is the last one."
     if not evaluation.eval_test:
         yield "evaluation.eval_test is false: nothing was tested on held-out tasks."
     elif not run.splits.test:
-        yield "the split has no test tasks: the scores are those on the selection tasks, which chose the skill."
+        yield "the split has no test tasks: no score here is of tasks that the skill was not chosen on."
     limit = run.settings.optimizer.max_skill_tokens
     if limit and (count := sum((one.candidate_skill_tokens or 0) > limit for one in run.state_of_run.history)):
         yield f"{count} candidates were refused untried: they were longer than optimizer.max_skill_tokens ({limit:,})."

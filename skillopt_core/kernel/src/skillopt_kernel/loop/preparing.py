@@ -78,7 +78,7 @@ def prepare(config: Config, plugins: Sequence[tuple[str, Any]] = (), *, skill: s
     context = DriverContext(logger=logger, seed=config.train.seed)
     environment = make_environment(config, logger)
     splits = environment.splits()
-    check_splits(splits)
+    check_splits(splits, selection_needed=config.evaluation.use_gate)
     splits = first_tasks(splits, config)
     check_train_size(config.train.train_size, len(splits.train))
     models = open_models(config, logger)

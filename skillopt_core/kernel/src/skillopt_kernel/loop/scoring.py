@@ -89,5 +89,6 @@ def accept(run: RunContext, decision: GateDecision, step: int) -> None:
     score = run.gate_score(taken)
     state.current, state.current_score = taken, score
     better = score is not None and (state.best_score is None or score > state.best_score)
+    better = better or not run.splits.selection  # nothing can tell which is best: the last one is taken
     if decision.action == "accept_new_best" or (decision.action == "force_accept" and better):
         state.best, state.best_score, state.best_step = taken, score, step
