@@ -115,6 +115,8 @@ class RunSummary:
     scores       `*_selection_*` on the selection tasks, `*_test_*` on the test tasks; `*_gate_score` are what
                  the gate compared. "baseline" is the start skill, "final" the last one.
     notes        what a reader must know to read the numbers right
+    start_skill  where the start skill is from: `from` (file, run, environment), its hash and path as it was written;
+                 of a run also the folder's name, and step and origin of its best skill
     already_finished    the run had been finished before and nothing was done
     """
 
@@ -126,6 +128,7 @@ class RunSummary:
     gate: str
     use_gate: bool = True
     ended_early: str = ""
+    start_skill: Mapping[str, Any] = field(factory=dict)
     baseline_selection_hard: float | None = None
     baseline_selection_soft: float | None = None
     baseline_gate_score: float | None = None

@@ -94,6 +94,10 @@ class Config:
             above = above.rpartition(".")[0]
         return f"{self.origins[above]}: {key}" if above else key
 
+    def written(self, path: Path) -> str:
+        """A path as it was written, which says the same on another machine."""
+        return self._written.get(str(path), str(path))
+
     def with_overrides(self, overrides: Mapping[str, Any], *, origin: str) -> Config:
         """This configuration with further values, `{"train.batch_size": 20}`. Raises `ConfigError`.
 

@@ -79,7 +79,9 @@ class EnvSettings:
     """Which tasks, from where, and how they are run. The environment owns the section's further keys."""
 
     name: str = option("", "environment, by name")
-    skill_init: Path | None = option(None, "start skill; empty: the environment's own")
+    skill_init: Path | None = option(
+        None, "start skill: a file, or a finished run; empty: the environment's", free=True
+    )
     out_root: Path | None = option(None, "run directory; empty: outputs/<name>-<fingerprint>", path="output", free=True)
     split_mode: Literal["ratio", "split_dir"] = option("ratio", "ratio: split data_path; split_dir: split already")
     split_ratio: str = option("2:1:7", "parts train:selection:test, 0: none; or shares that add up to 1")

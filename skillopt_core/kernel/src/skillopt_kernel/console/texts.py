@@ -44,6 +44,9 @@ def start_lines(data: Mapping[str, Any], *, training: bool) -> list[str]:
         told["schedule"] = f"{data['epochs']} epochs of {steps}{several}"
         told["updates"] = f"{data['update']}, sized by the {data['scheduler']} scheduler"
         told["gate"] = data["gate"]
+        start = data.get("start_skill", {})
+        if start.get("from") == "run":
+            told["start"] = f"the best skill of the run {start['run']} (step {start['step']})"
         told["epoch end"] = ", ".join(data["epoch_end"]) or "no plugin performs an epoch-end update"
     told |= {"workers": str(data["workers"]), "folder": data["folder"]}
     lines = [f"{doing} {data['config']}{seed}{after}"]

@@ -110,6 +110,7 @@ def summarise(run: RunContext, tested: Tested) -> RunSummary:
         gate=run.gate.name,
         use_gate=run.settings.evaluation.use_gate,
         ended_early=ended_early(run.settings.train, state),
+        start_skill=run.start.source,
         best_step=state.best_step,
         current_origin=state.current.origin,
         best_origin=state.best.origin,

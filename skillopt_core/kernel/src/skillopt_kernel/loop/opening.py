@@ -44,9 +44,9 @@ def open_run(prepared: Prepared, directory: RunDirectory, stop: threading.Event)
         closing.callback(events.close)
         models.attach(lambda data: events.emit("model_called", **data), abort)
         closing.callback(models.close)
-        state = LoopState.at_start(prepared.skill)
+        state = LoopState.at_start(prepared.start.text)
         models.ledger.restore(restore(directory, state))
-        directory.save_skill(0, prepared.skill)
+        directory.save_skill(0, prepared.start.text)
         executor = make_executor(prepared, abort)
         closing.callback(executor.close)
         parts = attrs.asdict(prepared, recurse=False)
@@ -112,6 +112,7 @@ def about(run: RunContext) -> dict[str, Any]:
         ],
         "workers": config.env.workers,
         "folder": os.path.relpath(run.directory.root),
+        "start_skill": dict(run.start.source),
         "skill_hash": run.digest(state.current.skill),
         "warnings": list(config.warnings),
         "warning": run.warned(),

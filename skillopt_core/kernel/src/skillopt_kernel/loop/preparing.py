@@ -14,7 +14,7 @@ from attrs import define, frozen
 from skillopt_kernel.config.resolved import Config
 from skillopt_kernel.errors import ConfigError
 from skillopt_kernel.interfaces import DriverContext, Environment, Gate, Scheduler, UpdateMode
-from skillopt_kernel.loop.start import start_skill
+from skillopt_kernel.loop.start import StartSkill, start_skill
 from skillopt_kernel.models.opening import Models
 from skillopt_kernel.plugins.assembly import Assembled, assemble
 from skillopt_kernel.plugins.calls import HookCalls
@@ -38,7 +38,7 @@ class Prepared:
     hooks: HookCalls
     environment: Environment
     splits: Splits
-    skill: str
+    start: StartSkill
     mode: UpdateMode
     scheduler: Scheduler
     gate: Gate
@@ -58,7 +58,7 @@ class Prepared:
         owners |= {role: owner_of("backend", choice.name) for role, choice in self.settings.backends.items()}
         return {
             **self.settings.fingerprint(),
-            "start_skill": skill_hash(self.skill),
+            "start_skill": skill_hash(self.start.text),
             "data": data.hexdigest()[:16],
             "prompts": {name: prompt.hash for name, prompt in self.prompts.items()},
             "drivers": owners,
@@ -90,7 +90,7 @@ def prepare(config: Config, plugins: Sequence[tuple[str, Any]] = (), *, skill: s
         hooks=assembled.calls,
         environment=environment,
         splits=splits,
-        skill=start_skill(config, environment) if skill is None else skill,
+        start=start_skill(config, environment) if skill is None else StartSkill(skill, {"from": "argument"}),
         mode=mode,
         scheduler=_driver(config, "scheduler", context),
         gate=_driver(config, "gate", context),
