@@ -154,6 +154,36 @@ def test_ties_reject(candidate: float, current: float, best: float, action: str)
 # The decision ---------------------------------------------------------------------------------------------
 
 
+SIZES, STEPS, BASES = (4, 7, 10, 33), (0.1, 0.3, 1.0), (0.0, 0.1, 0.2, 0.6)
+
+
+@pytest.mark.parametrize("place", [0, 1, -1])
+@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("size", SIZES)
+def test_one_improved_task_is_a_win_and_the_same_one_lost_a_rejection(size: int, step: float, place: int) -> None:
+    """O-G1: the verdict comes from the rule; it is the same for every size, step, base and place."""
+    for base in (base for base in BASES if base + step <= 1.0):
+        plain, better = [base] * size, [base] * size
+        better[place] = base + step
+        won = HARD.judge(trial(passed(*better), passed(*plain)))
+        assert won.action == "accept_new_best"
+        assert won.score == pytest.approx(base + step / size, abs=1e-12)
+        assert HARD.judge(trial(passed(*plain), passed(*better))).action == "reject"
+
+
+@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("size", SIZES)
+def test_the_same_scores_on_other_tasks_are_a_tie_however_they_are_added_up(size: int, step: float) -> None:
+    """O-G1: a plain sum would tell such sides apart by the order of its terms, as the first line shows."""
+    assert sum([0.1, 0.2, 0.3]) != sum([0.3, 0.2, 0.1])
+    scores = [(number * step / 7) % 1.0 for number in range(size)]
+    rng = random.Random(size)
+    for _ in range(20):
+        other = rng.sample(scores, size)
+        decision = HARD.judge(trial(passed(*other), passed(*scores), early_stop=False))
+        assert (decision.action, decision.score) == ("reject", decision.current_score)
+
+
 def test_an_accepted_candidate_is_asked_everything() -> None:
     played = trial(passed(1, 1, 0, 1), passed(0, 0, 1, 1))
     decision = HARD.judge(played)

@@ -64,6 +64,31 @@ def test_a_draw_changes_nothing_and_a_loss_costs():
     assert process.update(1.0) < 1.0  # a win and a loss: (1 - lambda ** 2) each
 
 
+@pytest.mark.parametrize("step", [0.1, 0.3, 1.0])
+def test_o_g1_the_verdict_rests_on_the_pairs_that_differ_and_not_on_how_many_do_not(step):
+    """Differences [m, 0, ..., 0], of which the mean equals the standard error for every m and n."""
+    alone = statistics.EProcess([step])
+    for size in (4, 7, 10, 33):
+        draws = [0.0] * (size - 1)
+        for place in range(size):
+            process = statistics.EProcess([*draws[:place], step, *draws[place:]])
+            assert process.value == alone.value == pytest.approx(1 + step / 2), "the mean bet is one half"
+            assert not process.reached(0.05), "one pair is no proof, whatever its size"
+            assert process.count == size
+
+
+def test_o_g1_a_class_of_evidence_has_one_verdict():
+    for wins, proof in ((6, False), (7, True)):
+        verdicts = set()
+        for size in (7, 10, 33):
+            differences = [1.0] * wins + [0.0] * (size - wins)
+            for seed in range(5):
+                process = statistics.EProcess(Random(seed).sample(differences, size))
+                verdicts.add((process.reached(0.05), round(process.value, 9)))
+        assert len(verdicts) == 1
+        assert verdicts.pop()[0] is proof
+
+
 def test_what_the_rest_can_reach_bounds_every_future():
     generator = Random(2)
     process = statistics.EProcess([0.3, -1.0, 0.5])

@@ -4,6 +4,10 @@ The rule, for a candidate and the current skill over the selection tasks:
 
 * Compared are the tasks on which both have a score. Sums are exact (`math.fsum`), and scores are compared to
   twelve decimals, so that equal means are not told apart by how a float is written. A tie is a rejection.
+* One task that got better while the others stayed is a win, however many tasks there are and however small the step.
+  No standard error decides: of such differences, m and n - 1 zeros, it is m / n, exactly the mean, so that a rule
+  "the mean is above one standard error" would hang on rounding alone. Who asks for evidence beyond one look uses an
+  `EProcess`.
 * Tasks are asked hardest first: by the stored score of the current skill, then in split order.
 * While the candidate is being asked, every task without a score counts as a win. As soon as not even that
   lifts it above the bar, it is rejected. Each further score can only lower what it may reach, so the shortest

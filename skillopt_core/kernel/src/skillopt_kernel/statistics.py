@@ -144,8 +144,9 @@ class EProcess:
     E = mean over k of prod over pairs (1 + lambda_k d), with lambda_k in `BETS` and d = candidate minus current
     of one pair of fresh samples, in -1..1. Where every d has mean at most 0 given the past, each product is a
     non-negative supermartingale, so is their mean, and P(E ever >= 1/alpha) <= alpha (Ville 1939), however often
-    one looks. See Ramdas, Grünwald, Vovk and Shafer, "Game-theoretic statistics and safe anytime-valid
-    inference", Statistical Science (2023); for paired comparison of agents PACE, arXiv 2606.08106.
+    one looks. A draw (d = 0) multiplies by one: E rests on the pairs that differ, never on how many did not. See
+    Ramdas, Grünwald, Vovk and Shafer, "Game-theoretic statistics and safe anytime-valid inference", Statistical
+    Science (2023); for paired comparison of agents PACE, arXiv 2606.08106.
     """
 
     def __init__(self, differences: Iterable[float] = ()) -> None:
