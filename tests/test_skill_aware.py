@@ -253,6 +253,14 @@ def test_a_mode_that_writes_the_text_anew_is_refused_before_anything_is_made(tmp
     assert not (tmp_path / "run").exists()
 
 
+def test_a_misspelt_key_is_told_with_the_right_one(tmp_path: Path) -> None:
+    project = Project.make(tmp_path)
+    lines = "optimizer:\n  use_skill_aware_reflection: true\n  skill_aware_apendix_source: both\n"
+    project.write("mine.yaml", f"_base_: config.yaml\n{lines}")
+    said = ("mine.yaml:4:3: optimizer.skill_aware_apendix_source", "did you mean 'skill_aware_appendix_source'?")
+    project.run("config", "show", "mine.yaml").refused(*said)
+
+
 # With the simulated backend, whose target forgets rules that no note recalls --------------------------------
 
 

@@ -48,8 +48,6 @@ def test_the_switch_is_true_or_false(tmp_path):
     assert problem == "mine.yaml:2:3: optimizer.use_skill_aware_reflection: expected true or false, got the number 1"
     (problem,) = problems(tmp_path, FIRST.replace("true", "false") + "hooks: {plugins: [skill_aware]}\n")
     assert problem.startswith("mine.yaml:2:3: optimizer.use_skill_aware_reflection: is false, but hooks.plugins names")
-    (problem,) = problems(tmp_path, FIRST + "  skill_aware_apendix_source: both\n")
-    assert problem.endswith("did you mean 'skill_aware_appendix_source'?")
     given = ("skill_aware_consolidate_threshold=5", "optimizer.skill_aware_appendix_source=failure_only")
     assert problems(tmp_path, FIRST, *given) == []
 

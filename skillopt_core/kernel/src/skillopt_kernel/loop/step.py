@@ -121,7 +121,8 @@ def roll_out_and_reflect(run: RunContext, step: StepContext, at: int, skill: str
 
 def propose_and_judge(run: RunContext, step: StepContext, skill: str) -> GateDecision:
     """From proposals to the gate's decision, or to one that says why the gate was not asked."""
-    if not any(proposal.items or proposal.notes for proposal in step.proposals):
+    # Notes are something to make a candidate of where a plugin has asked for them, and nothing elsewhere.
+    if not any(proposal.items or (step.instructions and proposal.notes) for proposal in step.proposals):
         return GateDecision("skip_no_patches", skill)
     folder = run.directory.step(step.number)
     with run.stage("aggregate") as made:
