@@ -20,6 +20,7 @@ _HOMES = {
     "UpdateModeConformance": "conformance.update_mode",
     "ScorerConformance": "conformance.scorer",
     "HooksConformance": "conformance.hooks",
+    "ExecutorConformance": "conformance.executor",
     "ChatServer": "servers",
     "Reply": "servers",
     "ScriptedTarget": "scripted",

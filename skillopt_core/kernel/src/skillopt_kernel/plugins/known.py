@@ -19,6 +19,7 @@ _ONE_EACH = {
 
 _TOGETHER = {
     "skillopt-kernel": ("executor", "threads"),
+    "skillopt-testkit": ("env", "rehearsal"),
     "skillopt-scorers": ("scorer", "exact token_f1 anls llm_judge"),
     "skillopt-sleep": ("source", "claude_code codex"),
     "skillopt-webui": ("command", "webui"),

@@ -1,0 +1,264 @@
+"""One worker process as the run's process sees it: started, given a job, served its model calls, ended."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Mapping
+from typing import Any
+
+from attrs import define, evolve, field
+from skillopt_kernel.errors import SkillOptError
+from skillopt_kernel.execution import AttemptJob, AttemptResult, ModelCalls
+from skillopt_kernel.loop.target import AttemptTarget
+from skillopt_kernel.models.requests import AgentJob, AgentResult, ChatReply, ChatRequest
+from skillopt_kernel.records import Attempt, Missing
+
+from skillopt_executor_processes.messages import LOST, NotSendable, Pipe, portable
+from skillopt_executor_processes.worker import START
+
+GRACE = 2.0
+"""Seconds that an attempt may take to end by itself after its time is over or the run is given up."""
+
+OUT_OF_TIME = "the attempt ran out of time outside a model call"
+"""Why a worker was lost whose attempt is to be scored as it stands."""
+
+
+@define(eq=False)
+class WorkerProcess:
+    """Used by one thread, but for `watch`, `kill` and `dismiss`.
+
+    ready      it has made its environment; performed: jobs that it has been given
+    usable     false once it has been ended from here
+    """
+
+    _stopping: threading.Event
+    _logger: logging.Logger
+    _process: subprocess.Popen[bytes]
+    _pipe: Pipe
+    ready: bool = field(init=False, default=False)
+    performed: int = field(init=False, default=0)
+    usable: bool = field(init=False, default=True)
+    _ended_for: str = field(init=False, default="")
+    _limit: float | None = field(init=False, default=None)
+    _told_to_stop: float | None = field(init=False, default=None)
+    _busy: bool = field(init=False, default=False)
+    _said: deque[str] = field(init=False, factory=lambda: deque(maxlen=20))
+    _lock: Any = field(init=False, factory=threading.RLock)
+
+    @classmethod
+    def start(
+        cls, equipment: bytes, variables: Mapping[str, str], stopping: threading.Event, logger: logging.Logger
+    ) -> WorkerProcess:
+        """Start a fresh interpreter in a process group of its own, so that Ctrl-C reaches the run's process only.
+
+        equipment  an `Equipment`, pickled. Nothing is told by arguments or variables, which others can read.
+        """
+        process = subprocess.Popen(
+            [sys.executable, "-c", START],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=dict(variables),
+            start_new_session=os.name == "posix",
+            creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
+        )
+        assert process.stdin is not None and process.stdout is not None
+        made = cls(stopping, logger, process, Pipe(process.stdout, process.stdin))  # type: ignore[arg-type]
+        threading.Thread(target=made._listen, daemon=True).start()
+        with contextlib.suppress(*LOST):  # `perform` will find that it has ended
+            pickle.dump(sys.path, process.stdin)
+            made._pipe.send_packed("equipment", equipment)
+        return made
+
+    def _listen(self) -> None:
+        """Keep the last lines that the worker prints, and log them."""
+        assert self._process.stderr is not None
+        with contextlib.suppress(ValueError, OSError), self._process.stderr as lines:
+            for line in lines:
+                text = line.decode("utf-8", "replace").rstrip()
+                self._said.append(text)
+                self._logger.info("worker process %d: %s", self._process.pid, text)
+
+    # In the thread that uses it -------------------------------------------------------------------------------
+
+    def perform(self, job: AttemptJob, calls: ModelCalls) -> AttemptResult:
+        """Have the worker perform the job, and serve its calls meanwhile."""
+        service: _Service | None = None
+        self.performed += 1
+        self._busy = True
+        try:
+            if not self.ready:
+                word, content = self._pipe.receive()
+                if word == "unfit":
+                    self.kill("unfit")
+                    return AttemptResult(failure=pickle.loads(content))
+                self.ready = True
+            service = _Service(job, calls, self._stopping)
+            self._watch_until(service.ends())
+            self._pipe.send("job", job)
+            return self._serve(service)
+        except NotSendable as error:
+            text = f"the task {job.task.id!r} cannot be sent to a worker process: {error}. A task holds JSON values."
+            return AttemptResult(failure=SkillOptError(text))
+        except LOST:
+            return self._lost(job, service)
+        finally:
+            self._watch_until(None)
+            self._busy = False
+
+    def _serve(self, service: _Service) -> AttemptResult:
+        while True:
+            word, content = self._pipe.receive()
+            if word == "call":
+                self._watch_until(None)  # a call has its own deadline
+                reply = service.call(content)
+                self._watch_until(service.ends())
+                self._pipe.send("reply", reply)
+                continue
+            try:
+                told: Any = pickle.loads(content)
+            except Exception as error:
+                text = f"the outcome of task {service.job.task.id!r} cannot be read from its worker process: {error}."
+                return AttemptResult(failure=SkillOptError(text))
+            if word == "attempted":
+                service.attempt = told
+                self._watch_until(service.ends())
+            else:
+                result: AttemptResult = told
+                return result if result.attempt or result.failure else evolve(result, attempt=service.attempt)
+
+    def _watch_until(self, moment: float | None) -> None:
+        with self._lock:
+            self._limit = None if moment is None else moment + GRACE
+
+    def _lost(self, job: AttemptJob, service: _Service | None) -> AttemptResult:
+        """What becomes of the job of a worker that has ended."""
+        self.kill("")
+        attempt = job.attempt if service is None else service.attempt
+        if self._stopping.is_set():
+            return AttemptResult(attempt=attempt, missing=Missing("cancelled", "the run is stopping"))
+        if self._ended_for == "time" and service is not None:
+            if attempt is not None:
+                sentence = f"scoring did not end within env.attempt_timeout ({job.attempt_timeout:g} s)"
+                return AttemptResult(attempt=attempt, missing=Missing("environment", sentence))
+            return AttemptResult(attempt=service.out_of_time(), lost=OUT_OF_TIME)
+        code = self._process.returncode
+        how = f"ended by signal {-code}" if code is not None and code < 0 else f"ended with exit code {code}"
+        last = f"; it said last: {self._said[-1]}" if self._said else ""
+        return AttemptResult(attempt=attempt, lost=f"worker process {self._process.pid} {how}{last}")
+
+    # From other threads ---------------------------------------------------------------------------------------
+
+    def watch(self) -> None:
+        """End the worker when its attempt hangs: past its time, or past the end of a run that was given up."""
+        now = time.monotonic()
+        with self._lock:
+            if self._limit is not None and now > self._limit:
+                self.kill("time")
+        if not self._busy or not self._stopping.is_set():
+            return
+        if self._told_to_stop is None:
+            self._told_to_stop = now
+            with contextlib.suppress(*LOST):
+                self._pipe.send("stop")
+        elif now > self._told_to_stop + GRACE:
+            self.kill("stop")
+
+    def kill(self, ended_for: str) -> None:
+        """End the process and all that it has started, at once."""
+        with self._lock:
+            if self.usable:
+                self.usable, self._ended_for = False, ended_for
+                end_group(self._process)
+
+    def is_alive(self) -> bool:
+        """False once it has ended, by itself or not."""
+        return self.usable and is_running(self._process)
+
+    def dismiss(self, until: float) -> None:
+        """Let it end by itself until then (`time.monotonic()` seconds); after that, end it."""
+        with contextlib.suppress(*LOST):
+            self._pipe.send("end")
+        while self.is_alive() and time.monotonic() < until:
+            time.sleep(0.01)
+        self.kill("end")
+        self._pipe.close()
+
+
+class _Service:
+    """The run's side of one job: its model calls made, and its attempt known as far as they tell of it."""
+
+    def __init__(self, job: AttemptJob, calls: ModelCalls, stopping: threading.Event) -> None:
+        self.job, self.attempt = job, job.attempt
+        self._calls = calls
+        self._began = time.monotonic()
+        self._deadline: float | None = None
+
+        def complete(request: ChatRequest) -> ChatReply:
+            return calls.target(evolve(request, deadline=self._deadline))
+
+        def run(agent_job: AgentJob) -> AgentResult:
+            return calls.agent(evolve(agent_job, deadline=self._deadline))
+
+        # Time limits are the worker's: there the attempt's clock runs.
+        self._target = AttemptTarget(
+            complete, run, stage=job.stage, deadline=None, call_timeout=None, stop=stopping, seed=job.seed
+        )
+
+    def call(self, content: bytes) -> tuple[bool, Any]:
+        """Make one call: whether it succeeded, and the reply or the error."""
+        try:
+            role, request, left = pickle.loads(content)
+            self._deadline = None if left is None else time.monotonic() + left
+            if role == "agent":
+                return True, self._target.agent(request)
+            if role == "judge":
+                return True, self._calls.judge(evolve(request, deadline=self._deadline))
+            options = {"tools": request.tools, "tool_choice": request.tool_choice, "max_tokens": request.max_tokens}
+            return True, self._target.chat(request.messages, **options)
+        except Exception as error:
+            return False, portable(error)
+
+    def ends(self) -> float | None:
+        """Until when the worker is to be heard of next: the attempt's deadline; while it scores, as long a span."""
+        span, now = self.job.attempt_timeout, time.monotonic()
+        if not span:
+            return None
+        return max(now, self._began + span) if self.attempt is None else now + span
+
+    def out_of_time(self) -> Attempt:
+        """The attempt of a worker that was ended: what the target was asked and has said."""
+        target, seconds = self._target, time.monotonic() - self._began
+        return Attempt("", target.trajectory, ended="attempt_timeout", usage=target.usage, seconds=seconds)
+
+
+def is_running(process: subprocess.Popen[bytes]) -> bool:
+    """Whether a process has not ended yet. On POSIX it is not reaped, so that its number stays its own."""
+    if os.name != "posix":
+        return process.poll() is None
+    if process.returncode is not None:
+        return False
+    try:
+        return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
+    except ChildProcessError:
+        return False
+
+
+def end_group(process: subprocess.Popen[bytes]) -> None:
+    """Kill a process with all of its group, and reap it. The group is killed first: until then its number is taken."""
+    if process.returncode is None and os.name == "posix":
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+    with contextlib.suppress(OSError):
+        process.kill()
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(timeout=5)
