@@ -120,6 +120,21 @@ def slow_replies(run: Ran) -> bool:
     return any(event.get("seconds", 0) > 0.01 for event in run.events if event["event"] == "model_called")
 
 
+def states(run: Ran) -> list[dict[str, Any]]:
+    """What the environment `rehearsal` keeps of each attempt."""
+    return [row["attempt"]["state"] for row in run.project.lines(run.folder / "outcomes.jsonl")]
+
+
+def said(variable: str) -> Look:
+    """Whether a worker has an environment variable."""
+    return lambda run: any(variable in state["told"] for state in states(run))
+
+
+def workers(run: Ran) -> bool:
+    """Whether there was more than one worker process."""
+    return len({state["worker"] for state in states(run)}) > 1
+
+
 def tries(run: Ran) -> bool:
     return any(event.get("tries", 1) > 1 for event in run.events if event["event"] == "model_called")
 
@@ -144,6 +159,13 @@ SLOW = ("optimizer.use_slow_update=true", "optimizer.learning_rate=1")
 META = ("train.num_epochs=3", "optimizer.learning_rate=1")
 RATIO = ("env.split_mode=ratio", "env.data_path=all.json")
 ONE = ("train.num_epochs=1",)
+REHEARSED = (
+    "train.num_epochs=1",
+    "train.batch_size=1",
+    "env.name=rehearsal",
+    "env.split_dir=rehearsed",
+    "execution.executor=processes",
+)
 DENSE = ("evaluation.use_semantic_density=true",)
 WORDS = ("evaluation.leading_words=[answer]",)
 SOFT = ("evaluation.gate_metric=mixed",)
@@ -247,7 +269,9 @@ CASES: dict[str, Case] = {
     "hooks.override": Case("{select: lab_of_liveness:nothing}", steps("action"), LAB),
     "hooks.wrap": Case("{select: lab_of_liveness:around}", steps("action"), LAB),
     "hooks.strict": Case("true", error, (*LAB, "hooks.plugins=[lab_of_liveness:Noisy]"), refused="too loud"),
-    "execution.executor": Case("processes", error, refused="processes"),
+    "execution.executor": Case("processes", started("executor"), ONE),
+    "execution.worker_variables": Case("[SKILLOPT_REHEARSED]", said("SKILLOPT_REHEARSED"), REHEARSED),
+    "execution.worker_attempts": Case("1", workers, (*REHEARSED, "env.workers=1")),
     "prompts.analyst_failure": Case("mine.md", asked("optimizer"), (*RECORDED, *ONE)),
 }
 """Option -> the change, and what it changes."""
@@ -283,7 +307,7 @@ OVER_HTTP: dict[str, Any] = {
 def options() -> set[str]:
     """Every key of the kernel, and of the gates, schedulers, update modes, backends, hooks and searchqa."""
     found = {f"{section}.{field.name}" for section, cls in SECTIONS.items() for field in attrs.fields(cls)}
-    kinds = {"gate": "evaluation", "scheduler": "optimizer", "update": "optimizer"}
+    kinds = {"gate": "evaluation", "scheduler": "optimizer", "update": "optimizer", "executor": "execution"}
     drivers = [(each.kind, each.name, section) for kind, section in kinds.items() for each in installed(kind)]
     for kind, name, section in [*drivers, ("env", "searchqa", "env"), *BACKENDS]:
         manifest = load_manifest(kind, name)
@@ -324,7 +348,11 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
         "evaluation": {"eval_test": False},
     }
     project.write("base.yaml", json.dumps(changes))
+    for split in ("train", "val", "test"):
+        item = {"id": split, "question": "Who?", "answer": "me", "attempt": ["variables"]}
+        project.write(f"rehearsed/{split}/items.json", json.dumps([item]))
     with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SKILLOPT_REHEARSED", "yes")
         patch.chdir(project.folder)
         probe_plugins.install(project.folder / "plugins", patch)
         yield project

@@ -110,6 +110,7 @@ def about(run: RunContext) -> dict[str, Any]:
             for name in ("slow_update", "meta_skill")
             if getattr(config.optimizer, f"use_{name}") and run.hooks.performs(name)
         ],
+        "executor": run.executor,
         "workers": config.env.workers,
         "folder": os.path.relpath(run.directory.root),
         "start_skill": dict(run.start.source),
