@@ -38,14 +38,16 @@ def open_run(prepared: Prepared, directory: RunDirectory, stop: threading.Event)
     settings, models, abort = prepared.settings, prepared.models, threading.Event()
     with ExitStack() as closing:
         closing.enter_context(RunLock(directory.root))
+        state = LoopState.at_start(prepared.start.text)
+        models.ledger.restore(restore(directory, state))
+        # Before all that a run leaves, so that a folder without a fingerprint is never one that was begun.
+        directory.begin(settings.as_dict(), prepared.fingerprint)
         redactor = Redactor(settings.credentials)
         outcomes = closing.enter_context(OutcomeStore(directory.root, redactor))
         events = EventLog(directory.root, directory.root.name, prepared.hooks.observe, redactor)
         closing.callback(events.close)
         models.attach(lambda data: events.emit("model_called", **data), abort)
         closing.callback(models.close)
-        state = LoopState.at_start(prepared.start.text)
-        models.ledger.restore(restore(directory, state))
         directory.save_skill(0, prepared.start.text)
         executor = make_executor(prepared, abort)
         closing.callback(executor.close)
@@ -60,7 +62,6 @@ def open_run(prepared: Prepared, directory: RunDirectory, stop: threading.Event)
         )
         threading.Thread(target=stop_when_asked, args=(run,), daemon=True).start()
         try:
-            directory.begin(settings.as_dict(), prepared.fingerprint)
             run.emit("run_started", **about(run))
             yield run
         except BaseException as error:

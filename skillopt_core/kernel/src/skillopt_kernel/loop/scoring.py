@@ -70,11 +70,11 @@ def ensure_scored(run: RunContext) -> None:
         scored: Scored = getattr(state, name)
         same = [known for known in (state.start, state.best) if shown(known.skill) == shown(scored.skill)]
         outcomes = next((known.outcomes for known in same if known.outcomes), None)
-        if outcomes is not None:
-            scored = attrs.evolve(scored, outcomes=outcomes)
-        else:
-            scored = score_selection(run, scored, Purpose("selection", f"selection_eval_{name}"))
-        setattr(state, name, scored)
+        if outcomes is None:  # a resumed run: they are stored, and the step that earned them wrote its results
+            asks = [Ask(scored.skill, task) for task in run.splits.selection]
+            found = run.pool.evaluate(asks, Purpose("selection", f"selection_eval_{name}"))
+            outcomes = {outcome.task_id: outcome for outcome in found}
+        setattr(state, name, attrs.evolve(scored, outcomes=outcomes))
     if state.current_score is None:
         state.current_score = state.best_score = run.gate_score(state.current)
 

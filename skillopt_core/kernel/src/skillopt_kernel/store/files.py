@@ -66,9 +66,12 @@ def write_new(path: Path, data: bytes) -> None:
 
 
 def write_bytes(path: Path, data: bytes) -> None:
-    """Put `data` in the place of `path`: beside, sync, rename. Makes missing folders."""
+    """Put `data` in the place of `path`: beside, sync, rename. Makes missing folders.
+
+    What a killed process left beside has the same name, so that the one that goes on takes it away.
+    """
     make_folder(path.parent)
-    beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    beside = path.with_name(f".{path.name}.tmp")
     with writing(path):
         try:
             with open(beside, "wb", opener=_private) as handle:
