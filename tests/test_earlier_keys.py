@@ -7,14 +7,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import attrs
 import pytest
 import yaml
 from click.testing import CliRunner
 from skillopt_kernel.cli.main import cli
-from skillopt_kernel.config import Config, load_config
+from skillopt_kernel.config import Config, default_of, load_config
 from skillopt_kernel.config.load import load
 from skillopt_kernel.config.tree import plain
 from skillopt_kernel.errors import ConfigError
+from skillopt_kernel.plugins.discovery import installed, load_manifest, settings_class
 from skillopt_testkit.project import Project
 
 NONE = object()
@@ -42,9 +44,9 @@ KEYS: dict[str, tuple[str, Any, Any]] = {
     "optimizer.slow_update_gate_with_selection": ("slow_update_gate_with_selection", True, False),
     "optimizer.longitudinal_pair_policy": ("longitudinal_pair_policy", "changed", "mixed"),
     "optimizer.use_meta_skill": ("use_meta_skill", False, True),
-    "optimizer.use_skill_aware_reflection": ("use_skill_aware_reflection", False, False),
-    "optimizer.skill_aware_appendix_source": ("skill_aware_appendix_source", "both", "both"),
-    "optimizer.skill_aware_consolidate_threshold": ("skill_aware_consolidate_threshold", 0, 0),
+    "optimizer.use_skill_aware_reflection": ("use_skill_aware_reflection", True, False),
+    "optimizer.skill_aware_appendix_source": ("skill_aware_appendix_source", "failure_only", "both"),
+    "optimizer.skill_aware_consolidate_threshold": ("skill_aware_consolidate_threshold", 5, 0),
     "evaluation.use_gate": ("use_gate", False, True),
     "evaluation.gate_metric": ("gate_metric", " Mixed ", NONE),
     "evaluation.gate_mixed_weight": ("gate_mixed_weight", 0.25, NONE),
@@ -148,7 +150,7 @@ def test_a_key_loads_in_its_section_and_flat_with_its_type(project: Project, key
     section, _, name = key.partition(".")
     found = structured.as_dict()[section].get(name, NONE)
     if isinstance(value, bool | int | float):
-        assert found == value or key in structured.unused or "semantic_density" in structured.plugins
+        assert found == value or key in structured.unused or structured.plugins
     again = resolved(project, {}, [f"{flat}={value}"])
     assert again.as_dict()[section].get(name, NONE) == found and again.origins[key] == "-o"
 
@@ -196,18 +198,28 @@ ON_PURPOSE = {
 """Keys whose default is another one; all of them but one are not for a configuration to put back."""
 
 
+def our_defaults() -> dict[str, Any]:
+    """Every default by its dotted key: of the shipped base file, and of the hook plugins that keys switch on."""
+    sections: dict[str, dict[str, Any]] = plain(load("default").root)
+    found = {f"{section}.{name}": value for section, keys in sections.items() for name, value in (keys or {}).items()}
+    for each in installed("hook"):
+        manifest = load_manifest("hook", each.name)
+        for key in manifest.keys:
+            fields = attrs.fields(settings_class(manifest))
+            found |= {key: False} | {f"{key.partition('.')[0]}.{field.name}": default_of(field) for field in fields}
+    return found
+
+
 def test_the_earlier_defaults_are_ours_or_the_features() -> None:
-    ours: dict[str, Any] = plain(load("default").root)
+    ours = our_defaults()
     feature = yaml.safe_load(Path(load("features/earlier_defaults").path or "").read_text("utf-8"))
     for key, (_, _, earlier) in KEYS.items():
-        section, _, name = key.partition(".")
         if earlier is not NONE and key not in ON_PURPOSE:
-            assert ours[section][name] == earlier, key
+            assert ours[key] == earlier, key
     changed = {f"{section}.{name}": value for section, keys in feature.items() for name, value in keys.items()}
     assert changed == {"optimizer.slow_update_gate_with_selection": False}
     for key, value in changed.items():
-        section, _, name = key.partition(".")
-        assert value == KEYS[key][2] != ours[section][name]
+        assert value == KEYS[key][2] != ours[key]
 
 
 def test_the_feature_tells_of_each_other_difference() -> None:
