@@ -1,8 +1,10 @@
 """Several seeds of one configuration, from the command line and from Python."""
 
 import json
+import os
 import re
 import signal
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -104,28 +106,69 @@ def test_an_interrupted_series_goes_on_where_it_stopped(unbroken: Project, tmp_p
     assert [started(project, f"series/seed-{seed:04d}") for seed in (1, 2, 3)] == [1, 2, 1]
 
 
+SERIES = ("train", "config.yaml", "--out", "series", "-q", "--seeds")
+
+
+AWAY = """
+import json
+from pathlib import Path
+from skillopt_kernel import PLUGIN_API, EnvironmentFailure, Manifest
+from skillopt_env_searchqa.environment import SearchQAEnvironment
+
+away = Manifest(kind="env", name="away", api=PLUGIN_API, summary="its scorer is away while the file `away` is there",
+                factory="acme_away:Away", settings="skillopt_env_searchqa.settings:SearchQASettings")
+
+
+class Away(SearchQAEnvironment):
+    def score(self, task, attempt, judge):
+        held_out = {item["id"] for item in json.loads(Path("data/test/items.json").read_text("utf-8"))}
+        if Path("away").exists() and task.id in held_out:
+            raise EnvironmentFailure("the scorer is away")
+        return super().score(task, attempt, judge)
+"""
+
+
 def test_an_endpoint_that_fails_for_good_ends_the_series_and_what_is_done_is_kept(tmp_path: Path) -> None:
-    project, open_for = Project.make(tmp_path, train=6, selection=4, test=4), [True]
+    open_for = [True]
 
     def answer(body: Any) -> Reply:
         return Reply("<answer>x</answer>") if open_for[0] else Reply("no such key", status=401)
 
+    Project.make(tmp_path, train=4, selection=2, test=2).folder.joinpath("config.yaml").rename(tmp_path / "base.yaml")
+    project = Project(tmp_path, {"OPENAI_COMPATIBLE_API_KEY": "key"})
     with ChatServer(answer) as server:
-        keys = {
-            "target_backend": "openai_compatible", "target": "m", "simulated_world": "world.yaml",
-            "optimizer_backend": "simulated", "target_openai_compatible_base_url": server.url,
+        model = {
+            "target_backend": "openai_compatible", "target": "m", "target_openai_compatible_base_url": server.url,
         }  # fmt: skip
-        project.write("config.yaml", f"_base_: base.yaml\nmodel: {json.dumps(keys)}\n")
-        base = "train: {num_epochs: 1, batch_size: 6, seed: 1}\nenv: {name: searchqa, split_mode: split_dir, "
-        project.write("base.yaml", f"_base_: package:skillopt_kernel/default.yaml\n{base}split_dir: data}}\n")
-        command = ("train", "config.yaml", "--out", "series", "-q", "--seeds")
-        variables = {"OPENAI_COMPATIBLE_API_KEY": "key"}
-        project.run(*command, "1", env=variables).ok()
+        project.write("config.yaml", json.dumps({"_base_": "base.yaml", "model": model}))
+        project.run(*SERIES, "1").ok()
         open_for[0] = False
-        ended = project.run(*command, "3", env=variables)
+        ended = project.run(*SERIES, "3")
     ended.refused("was rejected", "Seed 2 is not finished; 1 of 3 seeds are, and are kept in series.")
     assert not (tmp_path / "series" / "seed-0003").exists()
     assert [run["seed"] for run in project.json("series/seeds.json")["runs"]] == [1]
+
+
+def test_a_run_whose_test_has_no_score_ends_the_series_and_is_tested_again(tmp_path: Path) -> None:
+    project = Project.make(tmp_path)
+    metadata = "installed/acme_away-1.0.dist-info"
+    project.write("installed/acme_away.py", AWAY)
+    project.write(f"{metadata}/METADATA", "Metadata-Version: 2.1\nName: acme-away\nVersion: 1.0\n")
+    project.write(f"{metadata}/entry_points.txt", "[skillopt.envs]\naway = acme_away:away\n")
+    project = Project(tmp_path, {"PYTHONPATH": os.pathsep.join([str(tmp_path / "installed"), *sys.path])})
+    command = (*SERIES, "3", *SMALL, "-o", "env.name=away")
+    project.run(*SERIES, "1", *SMALL, "-o", "env.name=away").ok()
+    project.write("away", "")
+    ended = project.run(*command)
+    assert ended.code == 3, ended.err
+    assert "the test of seed 2 is incomplete: run the same command again" in ended.out
+    assert "1 of 3 seeds are not run yet." in ended.out
+    assert project.json("series/seeds.json")["status"] == "unfinished"
+    assert not (tmp_path / "series" / "seed-0003").exists()
+    (tmp_path / "away").unlink()
+    project.run(*command).ok()
+    assert project.json("series/seeds.json")["status"] == "finished"
+    assert [started(project, f"series/seed-{seed:04d}") for seed in (1, 2, 3)] == [1, 2, 1]
 
 
 @pytest.mark.parametrize("seeds", ["0", "-2", "1.5", "one", "1,,2", "3,3"])
