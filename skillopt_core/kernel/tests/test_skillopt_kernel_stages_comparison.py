@@ -38,6 +38,7 @@ class Lab:
     fate: Callable[[int], tuple[float, float]] = lambda number: FATES[number % 4]
     seed: int = 42
     room_left: str = ""
+    written: dict[str, Any] = field(factory=dict)
     evaluated: list[list[Ask]] = field(factory=list)
     requests: list[ChatRequest] = field(factory=list)
 
@@ -48,9 +49,18 @@ class Lab:
     def sample(self, epoch: int) -> int:
         return 0 if self.deterministic else epoch
 
-    def evaluate(self, asks: Sequence[Ask]) -> Iterator[Outcome]:
+    def prefetch(self, asks: Sequence[Ask], part: str) -> None:
         self.evaluated.append(list(asks))
+        assert part == "curr"
+
+    def evaluate(self, asks: Sequence[Ask], part: str) -> Iterator[Outcome]:
+        """Both sides of a batch are one entry of `evaluated`: the current one was begun before this was asked."""
+        if part == "prev":
+            self.evaluated[-1][:0] = asks
         return iter([self.outcome(ask) for ask in asks])
+
+    def write(self, name: str, value: Any) -> None:
+        self.written[name] = value
 
     def outcome(self, ask: Ask) -> Outcome:
         side = int(ask.skill == CURRENT)

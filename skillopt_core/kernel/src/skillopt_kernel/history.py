@@ -99,6 +99,7 @@ class EpochRecord:
     best_score_at_epoch_end: float | None = None
     current_score_at_epoch_end: float | None = None
     epochs_without_best: int = 0
+    timing: Mapping[str, float] = field(factory=dict)
     model_failures: Mapping[str, int] = field(factory=dict)
 
     def as_json(self) -> dict[str, Any]:

@@ -24,6 +24,9 @@ from skillopt_kernel.skill import shown, with_region
 from skillopt_kernel.stages.asking import failure_sentence
 from skillopt_kernel.store.files import write_json, write_text
 
+GUIDED = "the protected region of guidance in the skill"
+"""What a slow update updates, as `slow_result.json` says."""
+
 
 @define(eq=False)
 class EpochContext:
@@ -61,6 +64,7 @@ def end_epoch(run: RunContext, number: int, steps: tuple[PlannedStep, ...]) -> N
         current_score_at_epoch_end=state.current_score,
         epochs_without_best=without_best,
         model_failures=dict(failures),
+        timing=run.place.timing,
     )
     state.epochs.append(record)
     state.epoch_ended = number
@@ -95,22 +99,28 @@ def slow_update(run: RunContext, epoch: EpochContext) -> dict[str, Any]:
     made = run.hooks.slow_update(run, epoch, run.current.skill)
     if made is None:
         return {"action": "not_performed"}
-    result = {"action": "no_content", **made.record, "slow_update_content": made.content}
+    result = {"action": "no_content", "reasoning": "", **made.record, "slow_update_content": made.content}
     if made.content is not None:
-        decision = take_guidance(run, epoch, made.content)
-        result |= {"action": decision.action, "reason": decision.reason}
+        candidate = with_region(run.current.skill, "slow_update", made.content)
+        decision = take_guidance(run, epoch, candidate)
+        result |= {"action": decision.action, "reason": decision.reason, "candidate_hash": run.digest(candidate)}
         result |= {"selection_hard": decision.hard, "selection_soft": decision.soft}
+        result |= {"update_origin": origin_of(epoch), "update_target": GUIDED}
     write_json(folder / "slow_result.json", result)
     if made.pairs:
         write_json(folder / "comparison_pairs.json", list(made.pairs))
     return result
 
 
-def take_guidance(run: RunContext, epoch: EpochContext, content: str) -> GateDecision:
+def origin_of(epoch: EpochContext) -> str:
+    """What a skill's origin says once it holds the guidance of this epoch."""
+    return f"slow_update_epoch_{epoch.number:02d}"
+
+
+def take_guidance(run: RunContext, epoch: EpochContext, candidate: str) -> GateDecision:
     """The skill with the guidance in its region, judged as any edit or forced, as configured."""
     state, folder = run.state_of_run, run.directory.slow_update(epoch.number)
     skill = state.current.skill
-    candidate = with_region(skill, "slow_update", content)
     write_text(folder / "candidate_skill.md", candidate)
     ensure_scored(run)  # a run that was resumed here has not asked yet
     run.place.purpose = Purpose("selection", run.directory.relative(folder / "selection_eval"))
@@ -129,7 +139,7 @@ def take_guidance(run: RunContext, epoch: EpochContext, content: str) -> GateDec
     accept(run, decision, state.step)
     write_text(folder / "skill.md", decision.skill)
     state.current_path = run.directory.relative(folder / "skill.md")
-    state.current = attrs.evolve(state.current, origin=f"slow_update_epoch_{epoch.number:02d}")
+    state.current = attrs.evolve(state.current, origin=origin_of(epoch))
     if state.best.skill == state.current.skill:
         state.best = attrs.evolve(state.best, origin=state.current.origin)
         state.best_path = state.current_path

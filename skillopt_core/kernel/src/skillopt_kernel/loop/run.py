@@ -30,6 +30,7 @@ from skillopt_kernel.skill import skill_hash
 from skillopt_kernel.splits import SAMPLES_APART
 from skillopt_kernel.store.directory import RunDirectory
 from skillopt_kernel.store.event_log import EventLog
+from skillopt_kernel.store.files import write_json, write_json_lines
 from skillopt_kernel.store.outcomes import OutcomeStore
 
 TIMING_KEYS = {"gate": "evaluate_s"}
@@ -162,12 +163,21 @@ class RunContext(Prepared):
 
     # Attempts ----------------------------------------------------------------------------------------------
 
-    def evaluate(self, asks: Sequence[Ask]) -> Iterator[Outcome]:
+    def evaluate(self, asks: Sequence[Ask], part: str = "") -> Iterator[Outcome]:
         """Outcomes of training tasks in the order asked, for a stage's own use."""
-        return self.pool.evaluate(asks, self.place.purpose)
+        return self.pool.evaluate(asks, self._purpose(part))
 
-    def prefetch(self, asks: Sequence[Ask]) -> None:
-        self.pool.prefetch(asks, self.place.purpose)
+    def prefetch(self, asks: Sequence[Ask], part: str = "") -> None:
+        self.pool.prefetch(asks, self._purpose(part))
+
+    def _purpose(self, part: str) -> Purpose:
+        purpose = self.place.purpose
+        return attrs.evolve(purpose, folder=f"{purpose.folder}_{part}") if part else purpose
+
+    def write(self, name: str, value: Any) -> None:
+        """A file in the folder of the stage under way; `.jsonl` has a line for each of the values."""
+        path = self.directory.root / Path(self.place.purpose.folder).parent / name
+        write_json_lines(path, value) if path.suffix == ".jsonl" else write_json(path, value)
 
     def whole(self, outcome: Outcome) -> Outcome:
         return self.outcomes.with_trajectory(outcome)

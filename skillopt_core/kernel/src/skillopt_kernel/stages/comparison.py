@@ -16,6 +16,7 @@ from skillopt_kernel.records import Ask, Outcome, Task
 from skillopt_kernel.skill import shown
 from skillopt_kernel.splits import sample_tasks
 from skillopt_kernel.stages.evidence import conversation, evidence_sections
+from skillopt_kernel.store.fields import result_row
 
 CATEGORIES = {
     "regressed": "solved with the previous skill, failed with the current one",
@@ -98,6 +99,15 @@ class Comparison:
         """What `comparison_pairs.json` holds."""
         return tuple(pair.as_json() for pair in self.pairs)
 
+    def keep(self, run: Run, sides: Mapping[str, Sequence[Outcome]]) -> None:
+        """Write what was attempted on each side, and every pair where the policy left some out."""
+        tasks = {task.id: task for task in run.train}
+        for name, outcomes in sides.items():
+            rows = [result_row(outcome, tasks[outcome.task_id]) for outcome in outcomes]
+            run.write(f"rollout_{name}/results.jsonl", rows)
+        if len(self.pairs) < len(self.compared):
+            run.write("comparison_pairs_all.json", [pair.as_json() for pair in self.compared])
+
     def record(self) -> dict[str, Any]:
         """What was compared, in numbers; means are over all that was compared, whatever the policy keeps."""
         if self.skipped:
@@ -125,12 +135,15 @@ def compare(run: Run, epoch: Epoch) -> Comparison:
         return Comparison(*skills, skipped=skipped)
     tasks = sample_tasks(run.train, len(run.train), run.seed + 2000 * epoch.number)
     compared, kept, asked = list[Pair](), list[Pair](), 0
+    sides: dict[str, list[Outcome]] = {"prev": [], "curr": []}
     while asked < len(tasks) and (not asked or (policy == "changed" and len(kept) < size)):
         batch = tasks[asked : asked + size]
-        compared += _attempt_both(run, epoch, batch)
+        compared += _attempt_both(run, epoch, batch, sides)
         kept = [pair for pair in compared if pair.category in POLICIES[policy]][:size]
         asked += len(batch)
-    return Comparison(*skills, by_importance(kept), tuple(compared), asked - len(compared))
+    comparison = Comparison(*skills, by_importance(kept), tuple(compared), asked - len(compared))
+    comparison.keep(run, sides)
+    return comparison
 
 
 def by_importance(pairs: Sequence[Pair]) -> tuple[Pair, ...]:
@@ -146,12 +159,15 @@ def _reason_to_skip(epoch: Epoch, size: int) -> str:
     return "skip_identical" if shown(epoch.first_skill) == shown(epoch.last_skill) else ""
 
 
-def _attempt_both(run: Run, epoch: Epoch, tasks: Sequence[Task]) -> list[Pair]:
-    """The tasks that have a score on both sides. Both sides are under way at once: one wait, not two."""
+def _attempt_both(run: Run, epoch: Epoch, tasks: Sequence[Task], sides: dict[str, list[Outcome]]) -> list[Pair]:
+    """The tasks that have a score on both sides; each side's outcomes are added to `sides`."""
     sample = run.sample(epoch.number)
-    asks = [Ask(skill, task, sample) for skill in (epoch.first_skill, epoch.last_skill) for task in tasks]
-    outcomes = list(run.evaluate(asks))
-    both = zip(tasks, outcomes[: len(tasks)], outcomes[len(tasks) :], strict=True)
+    prev, curr = ([Ask(skill, task, sample) for task in tasks] for skill in (epoch.first_skill, epoch.last_skill))
+    run.prefetch(curr, "curr")  # both sides are under way at once: one wait, not two
+    found = list(run.evaluate(prev, "prev")), list(run.evaluate(curr, "curr"))
+    for name, outcomes in zip(sides, found, strict=True):
+        sides[name] += outcomes
+    both = zip(tasks, *found, strict=True)
     below = run.settings.gradient.failure_below
     return [Pair(task, prev, curr, below) for task, prev, curr in both if prev.scored and curr.scored]
 

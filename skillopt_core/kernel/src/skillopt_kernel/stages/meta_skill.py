@@ -13,6 +13,7 @@ def skillopt_meta_skill(run: Run, epoch: Epoch) -> str | None:
     comparison = compare(run, epoch)  # the pairs of the slow update, if there was one: they are in the store
     if not comparison.pairs:
         return None
+    run.write("comparison_pairs.json", list(comparison.rows()))
     optimizer, system = run.optimizer("meta_skill"), run.prompt("meta_skill")
     return ask_for_advice(optimizer, system, comparison, epoch.meta, epoch.memory, details_in(run, comparison))
 
