@@ -58,7 +58,7 @@ def test_an_unknown_variable_names_file_line_and_known_names(tmp_path: Path) -> 
     first, second = caught.value.problems
     assert f"{mine}:2:" in first
     assert "{{bugdet}}" in first
-    assert "{{budget}}, {{schema}}" in first
+    assert "{{budget}}, {{payload}}, {{schema}}" in first
     assert f"{mine}:3:" in second
 
 

@@ -157,6 +157,45 @@ def test_the_environment_suite_passes_a_sound_environment():
     suite.test_an_attempt_that_is_cut_off_lets_it_pass(driver, tasks)
     suite.test_attempts_keep_the_conversation(driver, tasks)
     suite.test_many_threads_at_once_score_as_one(driver, tasks)
+    suite.test_reflection_hands_everything_on_to_the_optimizer(driver, driver.splits())
+    suite.test_prompts_of_its_own_leave_nothing_out(driver)
+
+
+class OwnPrompts(SmallEnvironment):
+    """Sound: its analysts' prompts say how many items of which form belong where, whatever the update mode."""
+
+    analyst = 'Think of sums. {"{{payload}}": [up to {{budget}} of {{schema}}]}'
+    merge = 'Keep what is about sums. {"{{payload}}": [{{schema}}, ...]}'
+
+    def prompts(self):
+        return {"analyst_failure": self.analyst, "analyst_success": self.analyst, "merge_final": self.merge}
+
+    def evidence(self, task, attempt):
+        return {"The sum": f"It is {task.reference}, not {attempt.output or 'nothing'}."}
+
+
+@pytest.mark.parametrize("lost", ["payload", "budget", "schema"])
+def test_the_environment_suite_finds_prompts_that_drop_what_an_analyst_must_know(lost):
+    """O-M2."""
+    suite, sound = SmallSuite(), OwnPrompts()
+    suite.test_reflection_hands_everything_on_to_the_optimizer(sound, sound.splits())
+    suite.test_prompts_of_its_own_leave_nothing_out(sound)
+
+    class Drops(OwnPrompts):
+        analyst = OwnPrompts.analyst.replace("{{" + lost + "}}", "edits")
+
+    with pytest.raises(AssertionError, match=lost):
+        suite.test_reflection_hands_everything_on_to_the_optimizer(Drops(), Drops().splits())
+    with pytest.raises(AssertionError, match=lost):
+        suite.test_prompts_of_its_own_leave_nothing_out(Drops())
+
+
+def test_the_environment_suite_finds_a_merge_that_does_not_know_the_update_mode():
+    class Drops(OwnPrompts):
+        merge = "Keep what is about sums, as edits."
+
+    with pytest.raises(AssertionError, match="the prompt 'merge_final' must use"):
+        SmallSuite().test_prompts_of_its_own_leave_nothing_out(Drops())
 
 
 def test_the_environment_suite_finds_what_breaks_the_contract():

@@ -15,8 +15,11 @@ from skillopt_kernel.plugins.errors import did_you_mean
 from skillopt_kernel.stages import prompts as kernel_prompts
 
 _VARIABLE = re.compile(r"\{\{\s*(\w+)\s*\}\}")
-_MERGE = frozenset({"level", "schema"})
+_ANALYST = frozenset({"budget", "schema", "payload"})
+_MERGE = frozenset({"level", "schema", "payload"})
 VARIABLES: Mapping[str, frozenset[str]] = {
+    "analyst_failure": _ANALYST,
+    "analyst_success": _ANALYST,
     "merge_failure": _MERGE,
     "merge_success": _MERGE,
     "merge_final": _MERGE,
@@ -25,11 +28,12 @@ VARIABLES: Mapping[str, frozenset[str]] = {
     "meta_skill": frozenset(),
     "rewrite": frozenset(),
 }
-"""Prompt -> the names that it may use; prompts that are not listed may use `budget` and `schema`.
+"""Prompt -> the names that it may use; prompts that are not listed may use those of analysts.
 
-budget  a number, or "no limit"
-schema  the JSON schema of one item
-level   the level of the merge tree, from 1; 0 for the last merge
+budget   a number, or "no limit"
+schema   the JSON schema of one item
+payload  the key of the reply that holds the items
+level    the level of the merge tree, from 1; 0 for the last merge
 """
 
 
@@ -58,7 +62,7 @@ def make_prompt(name: str, text: str, source: str) -> Prompt:
     """
     if not text.strip():
         raise ConfigError(f"{source}: the prompt {name!r} is empty; write it, or leave the key out to use the default")
-    known = VARIABLES.get(name, frozenset({"budget", "schema"}))
+    known = VARIABLES.get(name, _ANALYST)
     problems = []
     for match in _VARIABLE.finditer(text):
         if match[1] not in known:

@@ -96,7 +96,7 @@ class Merger:
         given = Update(tuple(item for patch in group for item in patch.items), errors=errors, set_aside=aside)
         if sum(bool(patch.items) for patch in group) <= 1:
             return given
-        system = self.prompt(prompt, level=str(level), schema=schema_text(self.mode))
+        system = self.prompt(prompt, level=str(level), schema=schema_text(self.mode), payload=self.mode.payload)
         payload = self.mode.payload
         try:
             reply = self.optimizer(key).ask_json(

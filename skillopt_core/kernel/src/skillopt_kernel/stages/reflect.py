@@ -79,7 +79,8 @@ def analyse(run: Run, step: Step, group: Minibatch, skill: str) -> list[Proposal
     limit = step.planned_budget.limit
     told = "no limit" if limit is None else str(limit)
     besides = step.instructions.get(group.source, "")
-    system = joined(run.prompt(f"analyst_{group.source}", budget=told, schema=schema_text(run.mode)), besides)
+    wanted = {"schema": schema_text(run.mode), "payload": run.mode.payload}
+    system = joined(run.prompt(f"analyst_{group.source}", budget=told, **wanted), besides)
     user = evidence_message(run, step, group.outcomes, skill, group.solved)
     optimizer = run.optimizer("analyst", key=group.name)
     proposal = Proposal(group.name, group.source, size=len(group.outcomes), task_ids=group.task_ids)

@@ -16,9 +16,11 @@ from skillopt_kernel.config.schema import EnvSettings
 from skillopt_kernel.errors import Cancelled
 from skillopt_kernel.interfaces import DriverContext
 from skillopt_kernel.models.requests import ChatReply
-from skillopt_kernel.records import Attempt, Score, Splits, Task
+from skillopt_kernel.prompting import VARIABLES
+from skillopt_kernel.records import Attempt, Outcome, Score, Splits, Task
 
 from skillopt_testkit.conformance.common import PluginConformance
+from skillopt_testkit.reflection import BUDGET, MEMORY, META, PAYLOAD, PROMPT_NAMES, ROOM, SCHEMA, reflected
 from skillopt_testkit.scripted import ScriptedJudge, ScriptedTarget
 
 SENTINEL = "Sentinel rule 7f3a: answer in few words."
@@ -141,6 +143,39 @@ class EnvironmentConformance(PluginConformance):
         other = ScriptedTarget("I do not know.")
         driver.attempt(attrs.evolve(tasks[0], reference="Canary 91c2").hidden(), SENTINEL, other)
         assert other.messages == target.messages
+
+    def test_reflection_hands_everything_on_to_the_optimizer(self, driver: Any, splits: Splits) -> None:
+        """Nothing that an analyst must know is lost on the way, whosever the prompts are."""
+        tasks = splits.train[: self.sample]
+        replies = [(task, "I do not know.") for task in tasks] + [(task, self.right_reply(task)) for task in tasks]
+        outcomes = []
+        for task, reply in replies:
+            attempt, score = self.solved(driver, task, reply, SENTINEL)
+            outcomes.append(Outcome(task.id, task.kind, "skill", 1, attempt, score))
+        asked = reflected(driver, tasks, outcomes, SENTINEL)
+        assert len(asked) >= 2, "analysts of failures and of successes"
+        for system, user in asked:
+            for mark, what in ((SCHEMA, "{{schema}}"), (PAYLOAD, "{{payload}}"), (str(BUDGET), "{{budget}}")):
+                assert mark in system, f"an analyst's prompt of its own must use {what}, or the update mode is not told"
+            for mark in (META, MEMORY, ROOM, SENTINEL):
+                assert mark in user, f"{mark!r} did not reach the optimizer"
+        shown = "\n".join(user for _, user in asked)
+        for outcome in outcomes:
+            assert f": {outcome.task_id}\n" in shown
+            assert outcome.score is not None and outcome.score.feedback in shown
+        if hasattr(driver, "evidence"):
+            for task, outcome in zip((*tasks, *tasks), outcomes, strict=True):
+                for title, text in driver.evidence(task, outcome.attempt).items():
+                    assert text.strip() in shown, (
+                        f"the evidence {title!r} of task {task.id} did not reach the optimizer"
+                    )
+
+    def test_prompts_of_its_own_leave_nothing_out(self, driver: Any) -> None:
+        """A prompt that takes an update mode's place uses every variable that may stand in it."""
+        own = driver.prompts() if hasattr(driver, "prompts") else {}
+        for name in set(own) & set(PROMPT_NAMES):
+            for variable in VARIABLES[name] - {"level"}:
+                assert f"{{{{{variable}}}}}" in own[name], f"the prompt {name!r} must use {{{{{variable}}}}}"
 
     def test_an_attempt_that_is_cut_off_lets_it_pass(self, driver: Any, tasks: list[Task]) -> None:
         with pytest.raises(Cancelled):
