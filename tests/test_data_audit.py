@@ -89,7 +89,7 @@ def test_o_s4_the_audit_names_the_option_with_precision_and_coverage(project: Pr
     done = project.run("audit", configure(project))
     assert done.code == 1, done.err
     (line,) = [line for line in done.out.splitlines() if line.startswith("Finding:")]
-    assert line.startswith(f'Finding: train: the option "{STOCK}" is right in 20 of the 20 tasks that show it')
+    assert line.startswith(f'Finding: train: the option "{STOCK}" is right in 20 of the 20 tasks that offer it')
     assert "precision 1.00" in line and "against 0.25 by chance" in line and "coverage 0.50 (20 of 40" in line
     found = json.loads(project.run("audit", "mine.yaml", "--json").out)
     assert found["splits"] == {"train": 40, "selection": 12, "test": 12}

@@ -96,7 +96,7 @@ def test_an_interrupted_series_goes_on_where_it_stopped(unbroken: Project, tmp_p
     )
     if with_signal == signal.SIGINT:
         assert ended.code == 130, ended.err
-        assert "Seed 2 is not finished; 1 of 3 seeds are, and are kept in series." in ended.err
+        assert "Seed 2 is not finished. Finished and kept in series: 1 of 3 seeds." in ended.err
         assert "Run the same command again to go on." in ended.err and "Traceback" not in ended.err
     assert [run["seed"] for run in project.json("series/seeds.json")["runs"]] == [1]
     assert project.json("series/seeds.json")["status"] == "unfinished"
@@ -144,7 +144,7 @@ def test_an_endpoint_that_fails_for_good_ends_the_series_and_what_is_done_is_kep
         project.run(*SERIES, "1").ok()
         open_for[0] = False
         ended = project.run(*SERIES, "3")
-    ended.refused("was rejected", "Seed 2 is not finished; 1 of 3 seeds are, and are kept in series.")
+    ended.refused("was rejected", "Seed 2 is not finished. Finished and kept in series: 1 of 3 seeds.")
     assert not (tmp_path / "series" / "seed-0003").exists()
     assert [run["seed"] for run in project.json("series/seeds.json")["runs"]] == [1]
 
@@ -162,7 +162,7 @@ def test_a_run_whose_test_has_no_score_ends_the_series_and_is_tested_again(tmp_p
     ended = project.run(*command)
     assert ended.code == 3, ended.err
     assert "the test of seed 2 is incomplete: run the same command again" in ended.out
-    assert "1 of 3 seeds are not run yet." in ended.out
+    assert "not run yet: 1 of 3 seeds." in ended.out
     assert project.json("series/seeds.json")["status"] == "unfinished"
     assert not (tmp_path / "series" / "seed-0003").exists()
     (tmp_path / "away").unlink()
@@ -218,10 +218,10 @@ def test_from_python_a_series_gives_its_numbers_and_a_failed_run_keeps_its_type(
         skillopt_core.train_seeds(
             "config.yaml", 2, ["train.num_epochs=1"], out=tmp_path / "s", plugins=[("stop", Stop())], stop=stop
         )
-    assert "1 of 2 seeds are" in stopped.value.__notes__[0]
+    assert ": 1 of 2 seeds." in stopped.value.__notes__[0]
     stop.clear()
     with pytest.raises(skillopt_core.SkillOptError, match="the key is not valid") as failed:
         skillopt_core.train_seeds(
             "config.yaml", "1,9", ["train.num_epochs=1"], out=tmp_path / "s", plugins=[("stop", Stop())]
         )
-    assert "Seed 9 is not finished; 1 of 2 seeds are" in failed.value.__notes__[0]
+    assert "Seed 9 is not finished." in failed.value.__notes__[0]

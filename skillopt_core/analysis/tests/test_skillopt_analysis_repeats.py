@@ -54,7 +54,7 @@ def test_inputs_that_differ_in_writing_only_are_the_same():
     assert kinds(report) == [
         ("repeated_inputs", "train"), ("contradicting_references", "train"), ("shared_inputs", "train and test"),
     ]  # fmt: skip
-    assert report.findings[0].message == "1 tasks repeat the inputs of another: 'a' = 'b'"
+    assert report.findings[0].message == "inputs are repeated in 1 task: 'a' = 'b'"
     assert report.findings[2].tasks == ("a", "b", "e")
 
 

@@ -82,6 +82,6 @@ def test_what_is_not_whole_says_so(tmp_path):
     summary = summarise_seeds(tmp_path, [1, 2, 3], runs, CONFIG)
     assert summary.status == "unfinished"
     assert any(note.startswith("the test of seed 2 is incomplete") for note in summary.notes)
-    assert "1 of 3 seeds are not run yet." in summary.notes
+    assert "not run yet: 1 of 3 seeds." in summary.notes
     assert any("do not have the same tasks" in note for note in summary.notes)
     assert summarise_seeds(tmp_path, [1, 2], runs, CONFIG).status == "unfinished"

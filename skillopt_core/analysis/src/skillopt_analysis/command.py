@@ -8,7 +8,7 @@ import click
 from skillopt_kernel.cli.options import SeveralAfterOneFlag, config_options, loaded, override_option
 from skillopt_kernel.console import echo
 
-from skillopt_analysis.finding import Report
+from skillopt_analysis.finding import Report, in_words
 
 
 @click.command(cls=SeveralAfterOneFlag)
@@ -37,11 +37,10 @@ def report_text(name: str, report: Report) -> str:
     findings = len(report.findings)
     if not findings:
         return "\n".join([*lines, "No finding."])
-    many = "1 finding" if findings == 1 else f"{findings} findings"
     return "\n".join(
         [
             *lines,
-            f"{many} ({report.name}). A skill can learn this instead of the task, and its scores would show it as "
-            f"progress: look at these tasks before you train.",
+            f"{in_words(findings, 'finding')} ({report.name}). A skill can learn this instead of the task, and its "
+            f"scores would show it as progress: look at these tasks before you train.",
         ]
     )

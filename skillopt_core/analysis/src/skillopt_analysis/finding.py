@@ -59,6 +59,11 @@ class Report:
         return {"audit": self.name, "splits": dict(self.counts), **told}
 
 
+def in_words(count: int, noun: str = "task") -> str:
+    """A number of things in words: "1 task", "3 tasks"."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
 def named(ids: Sequence[str]) -> str:
     """Some ids in words, the first few by name."""
     more = len(ids) - IDS_NAMED

@@ -9,7 +9,7 @@ from skillopt_kernel.records import Task
 from skillopt_kernel.statistics import wilson_interval
 
 from skillopt_analysis.chance import tails
-from skillopt_analysis.finding import Finding, clipped, named
+from skillopt_analysis.finding import Finding, clipped, in_words, named
 from skillopt_analysis.texts import Option, normalised, options_of
 
 SIGNIFICANCE = 0.01
@@ -32,7 +32,8 @@ def option_findings(split: str, tasks: Sequence[Task]) -> Iterator[Finding]:
     broken = [task for task, options in offered.items() if not any(option.right for option in options)]
     if broken:
         yield Finding(
-            "no_right_option", split, f"the reference of {len(broken)} tasks is none of their options: {named(broken)}",
+            "no_right_option", split,
+            f"the reference is none of the options in {in_words(len(broken))}: {named(broken)}",
             {"count": len(broken), "of": len(offered)}, tuple(broken),
         )  # fmt: skip
     usable = {task: options for task, options in offered.items() if any(option.right for option in options)}
@@ -93,8 +94,8 @@ def _surprising(kind: str, split: str, counted: Sequence[Shown], of: int) -> Ite
         yield Finding(
             kind,
             split,
-            f"{one.name} is right in {right} of the {shown} tasks that show it: precision {interval.estimate:.2f} (95% "
-            f"interval {interval.low:.2f} to {interval.high:.2f}) against {chance:.2f} by chance, coverage "
+            f"{one.name} is right in {right} of the {shown} tasks that offer it: precision {interval.estimate:.2f} (95"
+            f"% interval {interval.low:.2f} to {interval.high:.2f}) against {chance:.2f} by chance, coverage "
             f"{shown / of:.2f} ({shown} of {of} tasks with options)",
             {
                 "name": one.name,

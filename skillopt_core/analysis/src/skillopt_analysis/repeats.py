@@ -9,7 +9,7 @@ from itertools import combinations
 from skillopt_kernel.records import Splits, Task
 from skillopt_kernel.splits import PARTS
 
-from skillopt_analysis.finding import Finding, named
+from skillopt_analysis.finding import Finding, in_words, named
 from skillopt_analysis.texts import normalised, options_of, references_of, shown_files, shown_text
 
 Groups = Mapping[object, Sequence[tuple[str, Task]]]
@@ -57,14 +57,14 @@ def _within(part: str, groups: Groups) -> Iterator[Finding]:
         ids = [task.id for group in repeated for task in group]
         more = len(ids) - len(repeated)
         yield Finding(
-            "repeated_inputs", part, f"{more} tasks repeat the inputs of another: {_pairs(repeated)}",
+            "repeated_inputs", part, f"inputs are repeated in {in_words(more)}: {_pairs(repeated)}",
             {"repeats": more, "groups": len(repeated)}, tuple(ids),
         )  # fmt: skip
     contradicting = [group for group in repeated if len({_answer(task) for task in group}) > 1]
     if contradicting:
         yield Finding(
             "contradicting_references", part,
-            f"{len(contradicting)} groups of tasks with the same inputs have different references: "
+            f"the same inputs have different references in {in_words(len(contradicting), 'group')}: "
             f"{_pairs(contradicting)}",
             {"groups": len(contradicting)}, tuple(task.id for group in contradicting for task in group),
         )  # fmt: skip
@@ -85,7 +85,7 @@ def _across(first: str, second: str, every: Sequence[tuple[str, Task]], groups: 
                   and any(other == first for other, _ in members)]  # fmt: skip
         yield Finding(
             "shared_inputs", both,
-            f"{len(leaked)} tasks of {second} have the inputs of a task of {first}: {_pairs(in_both)}",
+            f"{in_words(len(leaked))} of {second} with the inputs of a task of {first}: {_pairs(in_both)}",
             {"tasks": len(leaked), "groups": len(in_both)}, tuple(task.id for group in in_both for task in group),
         )  # fmt: skip
 

@@ -121,7 +121,7 @@ def train_seeds(
         except (SkillOptError, ModelError) as error:
             if runs or place.exists():
                 error.add_note(
-                    f"Seed {seed} is not finished; {len(runs)} of {len(asked)} seeds are, and are kept in {root}. Run "
+                    f"Seed {seed} is not finished. Finished and kept in {root}: {len(runs)} of {len(asked)} seeds. Run "
                     f"the same command again to go on."
                 )
             raise
@@ -228,7 +228,7 @@ def _notes(root: Path, seeds: Sequence[int], runs: Sequence[SeedRun], config: Co
         else "the runs do not have the same tasks: this environment draws its tasks by train.seed."
     ]
     if len(runs) < len(seeds):
-        notes.append(f"{len(seeds) - len(runs)} of {len(seeds)} seeds are not run yet.")
+        notes.append(f"not run yet: {len(seeds) - len(runs)} of {len(seeds)} seeds.")
     for run in runs:
         if run.status != FINISHED:
             notes.append(
