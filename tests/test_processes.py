@@ -54,7 +54,7 @@ class Trainee:
 
     def __init__(self, folder: Path, server: ChatServer, attempt: tuple[str, ...] = ("note",)) -> None:
         self.project = Project(folder, {"OPENAI_COMPATIBLE_API_KEY": KEY})
-        for split, count in (("train", 8), ("val", 6), ("test", 4)):
+        for split, count in (("train", 4), ("val", 4), ("test", 2)):
             items = [
                 {"id": f"{split}{n}", "question": "?", "answer": "42", "attempt": attempt, "score": ["judge"]}
                 for n in range(count)
@@ -63,7 +63,7 @@ class Trainee:
         model = {"backend": "openai_compatible", "openai_compatible_base_url": server.url}
         self.sections = {
             "_base_": "package:skillopt_kernel/default.yaml",
-            "train": {"num_epochs": 2, "batch_size": 4},
+            "train": {"num_epochs": 2, "batch_size": 2},
             "optimizer": {"use_slow_update": False, "use_meta_skill": False},
             "model": {**model, "optimizer": "optimizer", "target": "target", "judge": "judge"},
             "env": {
