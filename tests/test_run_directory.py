@@ -35,6 +35,7 @@ STEP, ROLLOUT = "steps/step_0001", "steps/step_0001/rollout"
 FILES: dict[str, tuple[str, ...]] = {
     "patch": (
         "config.json", "history.json", "runtime_state.json", "best_skill.md", "summary.json", "lr_history.jsonl",
+        "calls.sqlite", "events.jsonl", "outcomes.jsonl",
         "skills/skill_v0000.md", "skills/skill_v0006.md", "selection_eval_baseline/results.jsonl",
         "test_eval_baseline/results.jsonl", "test_eval/results.jsonl", "test_eval_final/results.jsonl",
         "test_eval_baseline/summary.json", "test_eval/summary.json", "test_eval_final/summary.json",
@@ -120,7 +121,7 @@ INNER = {
         "batch_idx batch_seed n_envs hard soft n_failure_patches n_success_patches"
     ),
     ("summary.json", "epoch_stats"): (
-        "epoch steps accepts rejects skips best_score_at_epoch_end current_score_at_epoch_end timing"
+        "epoch steps accepts rejects skips best_score_at_epoch_end current_score_at_epoch_end timing tokens"
     ),
     ("test_eval/summary.json", "overall"): "total hard_acc",
     ("slow_update/epoch_02/comparison_pairs.json", "prev"): "hard soft predicted_answer fail_reason",

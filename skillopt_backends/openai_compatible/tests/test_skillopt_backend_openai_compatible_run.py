@@ -64,7 +64,7 @@ def test_a_rate_limit_slows_all_workers_and_loses_no_call() -> None:
     for moment in refused:
         # What had left before the answer came may still arrive; then nobody calls until the time is over.
         assert not [at for at in arrived if moment + 0.3 < at < moment + 0.95]
-    assert ledger.total().failed_calls == 0
+    assert [row["failed_calls"] for row in ledger.sums()] == [0]
     assert sum(event["tries"] - 1 for event in events) == 3
     assert max(event["waited"] for event in events) >= 0.9
     assert sum(event["waited"] > 0.5 for event in events) > 3, "others waited, too, and it is visible"
@@ -94,8 +94,9 @@ def test_usage_reaches_the_ledger() -> None:
         caller = ModelCaller(backend(server.url).open_chat("target"), role="target", ledger=ledger)
         caller.complete(ask())
         caller.complete(ask())
-    total = ledger.total("target").usage
-    assert (total.calls, total.prompt_tokens, total.completion_tokens, total.unknown_calls) == (2, 11, 7, 1)
+    (total,) = ledger.sums("role")
+    told = ("role", "calls", "prompt_tokens", "completion_tokens", "unknown_calls")
+    assert tuple(total[name] for name in told) == ("target", 2, 11, 7, 1)
 
 
 def test_the_role_s_model_wins_over_the_setting() -> None:

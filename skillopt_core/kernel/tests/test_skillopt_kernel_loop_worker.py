@@ -74,11 +74,12 @@ def answer(request: ChatRequest) -> ChatReply:
 def ended(environment: Any, complete: Any = answer, journal: Any = None, **limits: float) -> Any:
     """How an ask ends on a thread: an outcome, or what must end the run."""
     stop = threading.Event()
-    events: list[str] = []
+    events, unscored = list[str](), list[str]()
     executor = ThreadExecutor(1, lambda job, calls: worker.perform(job, environment, calls, stop))
     jobs = AttemptJobs(
         executor,
         calls=lambda ask, purpose: ModelCalls(complete, answer, no_agent),
+        scoring_failed=lambda ask: unscored.append(ask.task.id),
         journal=journal or Memory(),
         digest=lambda skill: "h",
         limits=Limits(call_timeout=limits.get("call"), attempt_timeout=limits.get("attempt")),
@@ -90,6 +91,8 @@ def ended(environment: Any, complete: Any = answer, journal: Any = None, **limit
     result = arrived.get(timeout=30)
     executor.close()
     assert events == ["attempt_started", "attempt_finished"][: 2 if isinstance(result, Outcome) else 1]
+    kept = isinstance(result, Outcome) and result.missing is not None and result.attempt is not None
+    assert unscored == (["t1"] if kept else [])
     return result
 
 
@@ -194,6 +197,7 @@ def run_on(executor: Unsteady) -> tuple[Any, list[dict[str, Any]]]:
     jobs = AttemptJobs(
         executor,
         calls=lambda ask, purpose: ModelCalls(answer, answer, no_agent),
+        scoring_failed=lambda ask: None,
         journal=Memory(),  # type: ignore[arg-type]
         digest=lambda skill: "h",
         limits=Limits(None, None),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,6 +12,7 @@ from attrs import field, frozen
 from skillopt_kernel.config.resolved import BackendChoice
 from skillopt_kernel.errors import Cancelled, ConfigError
 from skillopt_kernel.interfaces import DriverContext, Finding
+from skillopt_kernel.models.ledger import Ledger
 from skillopt_kernel.models.opening import Models
 from skillopt_kernel_models_probes import ScriptedModel, ask, in_threads
 
@@ -64,7 +66,9 @@ def opened(**names: str) -> tuple[Models, Maker]:
 
     maker = Maker()
     choices = {role: BackendChoice(role, name, f"{role}-model", None, "lab.yaml:3") for role, name in names.items()}
-    return Models(choices, maker, context=context, effort="high"), maker
+    models = Models(choices, maker, context=context, effort="high")
+    models.attach(Ledger(), lambda data: None, threading.Event())
+    return models, maker
 
 
 def test_a_backend_is_made_when_it_is_first_needed() -> None:
@@ -88,7 +92,10 @@ def test_the_optimizer_of_a_stage() -> None:
     assert models.optimizer("analyst", "fail_000").ask_json("s", "u") == {"edits": []}
     request = maker.made[0][-1].chat_model.requests[0]
     assert (request.stage, request.effort) == ("analyst", "high")
-    assert list(models.ledger.tallies()) == [("optimizer", "analyst")]
+    (call,) = models.ledger.calls()
+    assert (call["role"], call["stage"], call["backend"], call["scope"]) == (
+        "optimizer", "analyst", "lab", "run/analyst/fail_000",
+    )  # fmt: skip
 
 
 def test_a_stage_may_have_an_effort_and_a_limit_of_its_own() -> None:
@@ -97,6 +104,21 @@ def test_a_stage_may_have_an_effort_and_a_limit_of_its_own() -> None:
     models.optimizer("rewrite", effort="low", max_tokens=64_000).ask("s", "u")
     requests = maker.made[0][-1].chat_model.requests
     assert [(request.effort, request.max_tokens) for request in requests] == [("high", 16_384), ("low", 64_000)]
+
+
+def test_calls_of_one_site_are_counted_on_and_attempts_from_the_first() -> None:
+    models, _ = opened(optimizer="lab", target="lab")
+    for _ in range(2):
+        models.optimizer("analyst", "fail_000", epoch=1, step=3).ask("s", "u")
+        models.scoped("target", "attempt", epoch=2).complete(ask())
+    models.optimizer("meta_skill", epoch=1).ask("s", "u")
+    made = [(call["scope"], call["ordinal"], call["epoch"], call["step"]) for call in models.ledger.calls()]
+    assert made == [
+        ("step_0003/analyst/fail_000", 0, 1, 3),
+        ("attempt", 0, 2, None),
+        ("step_0003/analyst/fail_000", 1, 1, 3),
+        ("epoch_01/meta_skill/", 0, 1, None),
+    ], "an optimizer that is asked the same again is asked; an attempt that is made again is answered"
 
 
 def test_a_role_that_a_backend_cannot_play_is_refused_with_the_key() -> None:

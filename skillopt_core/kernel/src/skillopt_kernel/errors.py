@@ -57,7 +57,12 @@ class StoppedEarly(SkillOptError):
 
 
 class ModelError(Exception):
-    """The base of what a backend raises for one call."""
+    """The base of what a backend raises for one call.
+
+    `usage`: what the call used all the same (a `Usage`), where the provider told and the backend sets it.
+    """
+
+    usage: object = None
 
 
 class PassingError(ModelError):

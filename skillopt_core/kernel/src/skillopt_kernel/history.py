@@ -20,7 +20,8 @@ class StepRecord:
     candidate's means, `None` when its evaluation was stopped early; then `selection_bound` is the most that
     its gate score could have reached and `selection_asked` how many tasks were asked. `current_score` and
     `best_score` are gate scores after the step. `candidate_skill_tokens` is an estimate, one for four bytes.
-    `counters` holds numbers that hook plugins add.
+    `counters` holds numbers that hook plugins add. `tokens` are by stage, of all processes of the run; what was in
+    flight when the gate had decided is in the run's totals only.
     """
 
     step: int
@@ -89,6 +90,7 @@ class EpochRecord:
 
     epochs_without_best    for how many epochs, this one included, neither a step nor the guidance at the epoch's
                            end became the best skill; 0 when this one brought a new best
+    tokens                 by stage, of the calls at the epoch's end, in all processes of the run
     """
 
     epoch: int
@@ -101,6 +103,7 @@ class EpochRecord:
     epochs_without_best: int = 0
     timing: Mapping[str, float] = field(factory=dict)
     model_failures: Mapping[str, int] = field(factory=dict)
+    tokens: Mapping[str, Any] = field(factory=dict)
 
     def as_json(self) -> dict[str, Any]:
         return attrs.asdict(self)

@@ -26,12 +26,15 @@ Ended = Callable[[Outcome | BaseException], None]
 class Purpose:
     """What outcomes are asked for: the stage its calls bear, the folder they are kept in, and how urgent.
 
-    folder is relative to the run directory; a lower `rank` is begun first.
+    folder is relative to the run directory; a lower `rank` is begun first. epoch and step: where the cost of its
+    calls belongs, `None` where it belongs to none.
     """
 
     stage: str
     folder: str
     rank: int = 0
+    epoch: int | None = None
+    step: int | None = None
 
 
 @attrs.define(eq=False)

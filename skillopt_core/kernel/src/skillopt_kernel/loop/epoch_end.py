@@ -19,6 +19,7 @@ from skillopt_kernel.loop.plan import PlannedStep
 from skillopt_kernel.loop.run import Place, RunContext
 from skillopt_kernel.loop.scoring import accept, ensure_scored, write_selection
 from skillopt_kernel.loop.state import save
+from skillopt_kernel.models.spending import tokens_by_stage
 from skillopt_kernel.records import Applied, GateDecision
 from skillopt_kernel.skill import shown, with_region
 from skillopt_kernel.stages.asking import failure_sentence
@@ -65,6 +66,7 @@ def end_epoch(run: RunContext, number: int, steps: tuple[PlannedStep, ...]) -> N
         epochs_without_best=without_best,
         model_failures=dict(failures),
         timing=run.place.timing,
+        tokens=tokens_by_stage(run.models.ledger, epoch=number, step=None),
     )
     state.epochs.append(record)
     state.epoch_ended = number
@@ -95,7 +97,7 @@ def performed(
 def slow_update(run: RunContext, epoch: EpochContext) -> dict[str, Any]:
     """Write the guidance into its region, if a plugin gave some; returns what `slow_result.json` holds."""
     folder = run.directory.slow_update(epoch.number)
-    run.place.purpose = Purpose("rollout", run.directory.relative(folder / "rollout"))
+    run.place.purpose = Purpose("rollout", run.directory.relative(folder / "rollout"), epoch=epoch.number)
     made = run.hooks.slow_update(run, epoch, run.current.skill)
     if made is None:
         return {"action": "not_performed"}
@@ -123,7 +125,7 @@ def take_guidance(run: RunContext, epoch: EpochContext, candidate: str) -> GateD
     skill = state.current.skill
     write_text(folder / "candidate_skill.md", candidate)
     ensure_scored(run)  # a run that was resumed here has not asked yet
-    run.place.purpose = Purpose("selection", run.directory.relative(folder / "selection_eval"))
+    run.place.purpose = Purpose("selection", run.directory.relative(folder / "selection_eval"), epoch=epoch.number)
     if shown(candidate) == shown(skill):
         return GateDecision("skip_no_change", skill, reason="the guidance is what the skill says already")
     refused = refused_for_length(candidate, skill, run.settings.optimizer.max_skill_tokens)
@@ -152,7 +154,7 @@ def meta_skill(run: RunContext, epoch: EpochContext) -> dict[str, Any]:
     A failed call is no reason to end a run: it is recorded. Returns what `meta_skill_result.json` holds.
     """
     folder = run.directory.meta_skill(epoch.number)
-    run.place.purpose = Purpose("rollout", run.directory.relative(folder / "rollout"))
+    run.place.purpose = Purpose("rollout", run.directory.relative(folder / "rollout"), epoch=epoch.number)
     try:
         content = run.hooks.meta_skill(run, epoch)
         result: dict[str, Any] = {"action": "no_content", "meta_skill_content": content}

@@ -6,6 +6,7 @@ An example is in docs/python.md.
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -19,6 +20,7 @@ from skillopt_kernel.interfaces import ChatModel, Optimizer
 from skillopt_kernel.loop.api import Source, loaded_config
 from skillopt_kernel.loop.preparing import open_models
 from skillopt_kernel.models.asking import ModelOptimizer
+from skillopt_kernel.models.ledger import Ledger
 from skillopt_kernel.prompting import resolve_kernel_prompt
 from skillopt_kernel.records import Attempt, Outcome, Score, SlowUpdate, Task
 from skillopt_kernel.skill import region, shown, skill_hash
@@ -135,11 +137,13 @@ def _opened(asked: Asked, overrides: Sequence[str], stage: str) -> Iterator[tupl
     """The optimizer for one call of `stage`, and its system prompt: the configuration's file, else the kernel's."""
     if isinstance(asked, Config | str | Path | Mapping):
         config = loaded_config(asked, overrides)
-        models = open_models(config, logging.getLogger("skillopt"))
+        models, ledger = open_models(config, logging.getLogger("skillopt")), Ledger()
+        models.attach(ledger, lambda _: None, threading.Event())
         try:
             yield models.optimizer(stage), resolve_kernel_prompt(stage, config.prompts).fill()
         finally:
             models.close()
+            ledger.close()
         return
     if overrides:
         raise SkillOptError("overrides are for a configuration; an opened optimizer is used as it is.")

@@ -13,7 +13,7 @@ from skillopt_kernel.loop.patience import ended_early
 from skillopt_kernel.loop.run import RunContext
 from skillopt_kernel.loop.scoring import write_results
 from skillopt_kernel.loop.state import save
-from skillopt_kernel.models.ledger import token_summary
+from skillopt_kernel.models.spending import token_summary
 from skillopt_kernel.records import Ask, Outcome
 from skillopt_kernel.splits import PARTS
 from skillopt_kernel.statistics import wilson_interval
@@ -41,6 +41,7 @@ def finish(run: RunContext) -> RunSummary:
     """Promote the last skill if it is the best, test, and write `summary.json`."""
     promote(run)
     tested = test_skills(run) if run.settings.evaluation.eval_test else {}
+    run.pool.drain()  # what was in flight when a gate had decided is in the totals, too
     summary = summarise(run, tested)
     write_json(run.directory.root / "summary.json", summary.as_json())
     run.emit("run_finished", **{name: getattr(summary, name) for name in TOLD})

@@ -41,10 +41,12 @@ class AttemptJobs:
     calls    the model calls of one job; asked anew for each time that it runs
     digest   the skill hash of a text
     stop     once set, nothing that was lost is run again
+    scoring_failed    told of an attempt that was kept and could not be scored
     """
 
     _executor: Executor
     _calls: Callable[[Ask, Purpose], ModelCalls] = attrs.field(kw_only=True)
+    _scoring_failed: Callable[[Ask], None] = attrs.field(kw_only=True)
     _journal: OutcomeStore = attrs.field(kw_only=True)
     _digest: Callable[[str], str] = attrs.field(kw_only=True)
     _limits: Limits = attrs.field(kw_only=True)
@@ -93,6 +95,8 @@ class AttemptJobs:
         ask, purpose, score, missing = under.ask, under.purpose, result.score, result.missing
         if result.lost:
             missing = Missing("environment", f"{result.lost} (worker lost, run {under.tries} times)")
+        elif missing is not None and result.attempt is not None:
+            self._scoring_failed(ask)
         outcome = Outcome(
             ask.task.id, ask.task.kind, self._digest(ask.skill), ask.sample,
             result.attempt, score, missing, folder=purpose.folder,

@@ -13,13 +13,15 @@ import attrs
 from skillopt_kernel.errors import PermanentError, StoppedEarly
 from skillopt_kernel.execution import ModelCalls, Workplace
 from skillopt_kernel.interfaces import DriverContext, Executor
-from skillopt_kernel.loop.attempts import AttemptPool
+from skillopt_kernel.loop.attempts import AttemptPool, Purpose
 from skillopt_kernel.loop.jobs import AttemptJobs, Limits
 from skillopt_kernel.loop.preparing import Prepared
 from skillopt_kernel.loop.run import RunContext
 from skillopt_kernel.loop.state import LoopState, restore
+from skillopt_kernel.models.ledger import CALLS, Ledger
 from skillopt_kernel.models.requests import AgentJob, AgentResult
 from skillopt_kernel.plugins.discovery import make_driver
+from skillopt_kernel.records import Ask
 from skillopt_kernel.splits import PARTS
 from skillopt_kernel.store.directory import RunDirectory
 from skillopt_kernel.store.event_log import EventLog
@@ -39,14 +41,16 @@ def open_run(prepared: Prepared, directory: RunDirectory, stop: threading.Event)
     with ExitStack() as closing:
         closing.enter_context(RunLock(directory.root))
         state = LoopState.at_start(prepared.start.text)
-        models.ledger.restore(restore(directory, state))
+        restore(directory, state)
         # Before all that a run leaves, so that a folder without a fingerprint is never one that was begun.
         directory.begin(settings.as_dict(), prepared.fingerprint)
         redactor = Redactor(settings.credentials)
         outcomes = closing.enter_context(OutcomeStore(directory.root, redactor))
         events = EventLog(directory.root, directory.root.name, prepared.hooks.observe, redactor)
         closing.callback(events.close)
-        models.attach(lambda data: events.emit("model_called", **data), abort)
+        ledger = Ledger(directory.root / CALLS)
+        closing.callback(ledger.close)
+        models.attach(ledger, lambda data: events.emit("model_called", **data), abort)
         closing.callback(models.close)
         directory.save_skill(0, prepared.start.text)
         executor = make_executor(prepared, abort)
@@ -134,14 +138,18 @@ def make_executor(prepared: Prepared, abort: threading.Event) -> Executor:
 def make_jobs(run: RunContext, executor: Executor, abort: threading.Event) -> AttemptJobs:
     """What turns the pool's asks into the executor's jobs; models are opened at their first call."""
     env, models = run.settings.env, run.models
-    calls = ModelCalls(
-        target=lambda request: models.chat("target").complete(request),
-        judge=lambda request: models.chat("judge").complete(request),
-        agent=no_agent,
-    )
+
+    def scope(ask: Ask) -> str:
+        return f"{run.digest(ask.skill)}/{ask.task.content_hash()}/{ask.sample}/{ask.task.id}"
+
+    def calls(ask: Ask, purpose: Purpose) -> ModelCalls:
+        target, judge = (models.scoped(role, scope(ask), purpose.epoch, purpose.step) for role in ("target", "judge"))
+        return ModelCalls(target.complete, judge.complete, no_agent)
+
     return AttemptJobs(
         executor,
-        calls=lambda _ask, _purpose: calls,
+        calls=calls,
+        scoring_failed=lambda ask: models.ledger.retire("judge", scope(ask)),
         journal=run.outcomes,
         digest=run.digest,
         limits=Limits(env.exec_timeout or None, env.attempt_timeout or None, seed=run.seed),

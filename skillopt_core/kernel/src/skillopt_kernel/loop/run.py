@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -194,11 +194,11 @@ class RunContext(Prepared):
     def optimizer(self, stage: str, key: str = "") -> Optimizer:
         if self.stop.is_set():
             raise StoppedEarly("the run was asked to stop; its state is saved.")
-        model = self.settings.model
+        model, ask = self.settings.model, partial(self.models.optimizer, stage, key, self.place.epoch, self.place.step)
         if stage != "rewrite" and (self.mode.budgeted or stage not in ("analyst", "merge")):
-            return self.models.optimizer(stage, key)
+            return ask()
         effort = model.rewrite_reasoning_effort or None
-        return self.models.optimizer(stage, key, effort=effort, max_tokens=model.rewrite_max_completion_tokens)
+        return ask(effort=effort, max_tokens=model.rewrite_max_completion_tokens)
 
     def prompt(self, name: str, **values: str) -> str:
         return self.prompts[name].fill(**values)

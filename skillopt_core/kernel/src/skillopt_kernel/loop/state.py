@@ -93,6 +93,7 @@ def save(run: RunContext) -> None:
     """Write history and state, then the copy of the best skill; tell observers."""
     state, root = run.state_of_run, run.directory.root
     run.outcomes.sync()
+    run.models.ledger.sync()
     History(root).write([record.as_json() for record in state.history])
     decisions = [{"step": one.step, "epoch": one.epoch, **one.lr_decision} for one in state.history if one.lr_decision]
     if decisions:
@@ -108,7 +109,6 @@ def save(run: RunContext) -> None:
             "meta": state.meta,
             "plugins": state.plugins,
             "epochs": [record.as_json() for record in state.epochs],
-            "ledger": run.models.ledger.snapshot(),
             "seconds": run.seconds,
         },
     ).save(root)
@@ -118,14 +118,14 @@ def save(run: RunContext) -> None:
         run.events.flush()  # raises what an observer has raised
 
 
-def restore(directory: RunDirectory, state: LoopState) -> list[dict[str, Any]]:
-    """Take up the last checkpoint of `directory` into `state`; returns the ledger's snapshot.
+def restore(directory: RunDirectory, state: LoopState) -> None:
+    """Take up the last checkpoint of `directory` into `state`.
 
     Without a checkpoint nothing changes. History beyond the checkpoint is dropped: that step is taken again.
     """
     saved = RunState.load(directory.root)
     if saved is None:
-        return []
+        return
     state.step, state.best_step = saved.last_completed_step, saved.best_step
     state.current = Scored(_read(directory, saved.current_skill_path), saved.current_origin)
     state.best = Scored(_read(directory, saved.best_skill_path), saved.best_origin)
@@ -138,14 +138,12 @@ def restore(directory: RunDirectory, state: LoopState) -> list[dict[str, Any]]:
         state.memory = [structure(entry, MemoryEntry) for entry in extra["memory"]]
         state.epochs = [structure(record, EpochRecord) for record in extra["epochs"]]
         state.history = [structure(StepRecord.gathered(record), StepRecord) for record in records]
-        ledger = list(extra["ledger"])
     except (KeyError, ValueError) as error:
         raise RunDirectoryError(
             f"{directory.root}: the saved state or history cannot be used: {error}. Restore the files, or start again "
             f"beside it with --fresh."
         ) from error
     directory.save_best(state.best.skill)
-    return ledger
 
 
 def _read(directory: RunDirectory, path: str) -> str:

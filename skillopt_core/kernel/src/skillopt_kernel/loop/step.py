@@ -18,7 +18,7 @@ from skillopt_kernel.loop.plan import PlannedStep
 from skillopt_kernel.loop.run import Place, RunContext
 from skillopt_kernel.loop.scoring import accept, ensure_scored, refuse_nothing_scored, write_results, write_selection
 from skillopt_kernel.loop.state import commit
-from skillopt_kernel.models.ledger import tokens_by_stage
+from skillopt_kernel.models.spending import tokens_by_stage
 from skillopt_kernel.records import Applied, EditBudget, GateDecision, Outcome, Proposal, Update
 from skillopt_kernel.skill import shown
 from skillopt_kernel.stages.rollout import asks_of
@@ -66,7 +66,7 @@ class StepContext:
 
 def take_step(run: RunContext, planned: PlannedStep) -> None:
     """Take one step and commit it. Whatever raises before the commit leaves the last checkpoint as it was."""
-    state, before = run.state_of_run, run.models.ledger.tallies()
+    state = run.state_of_run
     run.place = Place(planned.epoch, planned.number)
     samples, memory = run.samples(planned.epoch), memory_text(state.memory)
     step = StepContext(planned, planned.number, planned.epoch, samples, memory, state.meta)
@@ -84,7 +84,7 @@ def take_step(run: RunContext, planned: PlannedStep) -> None:
     ensure_scored(run)
     if decision.accepted:
         accept(run, decision, step.number)
-    record = make_record(run, step, decision, tokens_by_stage(run.models.ledger.since(before)))
+    record = make_record(run, step, decision, tokens_by_stage(run.models.ledger, step=step.number))
     commit(run, record, remember(step, run.mode, decision, run.settings.gradient.failure_below))
     told = {name: getattr(record, name) for name in TOLD}
     run.emit("step_finished", **told, edits=dict(record.edit_apply_summary), warning=run.warned())
@@ -151,7 +151,8 @@ def propose_and_judge(run: RunContext, step: StepContext, skill: str) -> GateDec
     if refused is not None:
         return refused
     ensure_scored(run)  # joins the baseline, which the first rollouts ran beside
-    run.place.purpose = Purpose("selection", run.directory.relative(run.directory.selection_eval(step.number)))
+    selection = run.directory.relative(run.directory.selection_eval(step.number))
+    run.place.purpose = Purpose("selection", selection, epoch=step.epoch, step=step.number)
     with run.stage("gate", tasks=len(run.splits.selection)) as made:
         decision = run.hooks.gate(run, step, applied, run.current, run.best)
         if not decision.accepted:  # what is accepted is asked everything, and written then
@@ -217,7 +218,8 @@ def _failures(step: StepContext) -> dict[str, int]:
 
 def rollout_purpose(run: RunContext, planned: PlannedStep, at: int) -> Purpose:
     """The rollout of one accumulation batch."""
-    return Purpose("rollout", run.directory.relative(run.directory.rollout(planned.number, planned.folder(at))))
+    folder = run.directory.relative(run.directory.rollout(planned.number, planned.folder(at)))
+    return Purpose("rollout", folder, epoch=planned.epoch, step=planned.number)
 
 
 def _patches(proposals: Sequence[Proposal]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The one path of every model call: limit, retries, redaction, ledger, event. Backends do none of these."""
+"""The one path of every model call: ledger, limit, retries, redaction, event. Backends do none of these."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import count
 from typing import Any
 
 import attrs
@@ -15,12 +16,17 @@ from attrs import define, field, frozen
 
 from skillopt_kernel.errors import CallTimeout, Cancelled, ModelError, PassingError
 from skillopt_kernel.interfaces import ChatModel
-from skillopt_kernel.models.ledger import TOLD, Ledger
+from skillopt_kernel.models.call_text import Asked, CallKey, describe_request
+from skillopt_kernel.models.ledger import OK, TOLD, CallRecord, Ledger
 from skillopt_kernel.models.pricing import usd_of
 from skillopt_kernel.models.requests import ChatReply, ChatRequest
+from skillopt_kernel.store.files import now
 from skillopt_kernel.store.redaction import Redactor
 
 Emit = Callable[[dict[str, Any]], None]
+
+NOBODYS = CallKey()
+"""Of a call that belongs to no scope."""
 
 _LOOK_AROUND = 0.1
 """Seconds after which a waiting call looks whether the run was stopped."""
@@ -106,6 +112,10 @@ class EndpointLimit:
 class _Call:
     """What is known of one call while it is made."""
 
+    stage: str
+    key: CallKey
+    asked: Asked
+    started: str = field(factory=now)
     began: float = field(factory=time.monotonic)
     tries: int = 0
     waited: float = 0.0
@@ -116,7 +126,7 @@ class _Call:
 class ModelCaller:
     """Calls one model in one role. Used from many threads at once.
 
-    address    where the model is; its prices are looked up by it
+    address    where the model is; its prices are looked up by it. backend: the name of its driver
     emit       gets the data of one `model_called` event after each call, failed ones included
     cancelled  once set, waits end at once with `Cancelled`, and no further try begins
     """
@@ -124,6 +134,7 @@ class ModelCaller:
     _model: ChatModel
     _role: str
     _address: str = ""
+    _backend: str = ""
     _limit: EndpointLimit = field(factory=EndpointLimit)
     _policy: RetryPolicy = RetryPolicy()
     _ledger: Ledger = field(factory=Ledger)
@@ -131,22 +142,27 @@ class ModelCaller:
     _redactor: Redactor = field(factory=Redactor)
     _cancelled: threading.Event = field(factory=threading.Event)
 
-    def complete(self, request: ChatRequest) -> ChatReply:
-        """The reply to a request, after retries of what passes.
+    def complete(self, request: ChatRequest, key: CallKey = NOBODYS) -> ChatReply:
+        """The reply to a request, after retries of what passes; from the ledger where `key` has it already.
 
         Raises what the backend raises, with credentials taken out of the text: `PermanentError` and
         `ContextTooLong` at once, `PassingError` when tries or time are used up (`CallTimeout` when it was the
-        time); `Cancelled` when the run is stopped.
+        time); `Cancelled` when the run is stopped; `RunDirectoryError` when the ledger cannot be written.
         """
-        call, redact = _Call(), self._redactor.redact_value
+        redact = self._redactor.redact_value
+        request, key = redact(request), redact(key)
+        call = _Call(request.stage, key, describe_request(self._backend, self._model.model, request))
+        served = self._ledger.find(self._role, key, call.asked.digest)
+        if served is not None:
+            return redact(served)  # type: ignore[no-any-return]
         try:
-            reply: ChatReply = redact(self._with_retries(redact(request), call))
+            reply: ChatReply = redact(self._with_retries(request, call))
         except BaseException as error:
             if isinstance(error, ModelError):
                 error.args = (self._describe(error, call),)
-            self._account(request.stage, call, None, error)
+            self._account(call, None, error)
             raise
-        self._account(request.stage, call, reply, None)
+        self._account(call, reply, None)
         return reply
 
     def _with_retries(self, request: ChatRequest, call: _Call) -> ChatReply:
@@ -188,24 +204,51 @@ class ModelCaller:
                 text += f" (tried {call.tries} times, {call.waited:.0f} s of waiting)"
         return self._redactor.diagnostics(text)
 
-    def _account(self, stage: str, call: _Call, reply: ChatReply | None, error: BaseException | None) -> None:
-        model = self._model.model
-        data: dict[str, Any] = {
-            "role": self._role,
-            "stage": stage,
-            "model": model,
-            "seconds": round(time.monotonic() - call.began, 3),
-            "tries": call.tries,
-            "waited": round(call.waited, 3),
-            "ok": error is None,
-        }
-        usage = None
+    def _account(self, call: _Call, reply: ChatReply | None, error: BaseException | None) -> None:
+        """Commit the call to the ledger, and then tell observers."""
+        if not call.tries:  # it was given up before it was made
+            return
+        model, seconds = self._model.model, round(time.monotonic() - call.began, 3)
+        usage = reply.usage if reply is not None else getattr(error, "usage", None)
+        if usage is not None:
+            usage = attrs.evolve(usage, usd=usd_of(model, self._address, usage))
+        record = CallRecord(
+            role=self._role,
+            stage=call.stage,
+            backend=self._backend,
+            model=model,
+            status=OK if error is None else type(error).__name__,
+            error=None if error is None else self._redactor.diagnostics(str(error)),
+            usage=usage,
+            seconds=seconds,
+            tries=call.tries,
+            started=call.started,
+        )
+        number = self._ledger.record(record, call.key, call.asked, reply)
+        data: dict[str, Any] = {"call": number, "epoch": call.key.epoch, "step": call.key.step}
+        data |= {"role": self._role, "stage": call.stage, "model": model, "seconds": seconds, "tries": call.tries}
+        data |= {"waited": round(call.waited, 3), "ok": error is None}
         if reply is not None:
-            usage = attrs.evolve(reply.usage, usd=usd_of(model, self._address, reply.usage))
             data["finish"] = reply.finish
-            data |= {name: value for name in TOLD if (value := getattr(usage, name)) is not None}
         if error is not None:
-            data["error"] = type(error).__name__
-        if call.tries:  # a call that was given up before it was made is none
-            self._ledger.record(self._role, stage, usage)
-        self._emit(data)
+            data["error"] = record.status
+        self._emit(data | {name: value for name in TOLD if (value := getattr(usage, name, None)) is not None})
+
+
+@define(eq=False)
+class ScopedCalls:
+    """The calls of one scope, for one thread at a time: each has the next ordinal.
+
+    open  gives the caller when the first call is made
+    """
+
+    _open: Callable[[], ModelCaller]
+    _scope: str
+    _epoch: int | None = None
+    _step: int | None = None
+    _ordinals: Iterator[int] = field(factory=count)
+
+    def complete(self, request: ChatRequest) -> ChatReply:
+        """As `ModelCaller.complete`."""
+        key = CallKey(self._scope, next(self._ordinals), self._epoch, self._step)
+        return self._open().complete(request, key)

@@ -1,118 +1,258 @@
-"""What a run's model calls used, by role and stage. The record of each call for replay has its place here."""
+"""Every model call of a run, once, in `calls.sqlite`: what was asked and answered, and what it used.
+
+One commit a call, before its caller has the reply, so that a killed process loses no finished call; in WAL mode,
+so that others can read while the run writes. The run's process is the only writer, over one connection under a
+lock: 24 threads wrote 5,000 to 8,000 calls a second so, no fewer than over a connection each or through a thread
+of its own.
+
+A call is found by (role, scope, ordinal, digest). Rows are never replaced: a call that is made again has a row of
+its own, and only the latest finished one answers.
+"""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
-from typing import Any
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import attrs
-from attrs import field, frozen
+from attrs import frozen
 
+from skillopt_kernel.errors import RunDirectoryError
+from skillopt_kernel.models.call_text import Asked, CallKey, read_reply, reply_document, with_texts
+from skillopt_kernel.models.requests import ChatReply, whole_characters
 from skillopt_kernel.records import Usage
+from skillopt_kernel.store.files import json_line, parse_line, write_new
 
-Key = tuple[str, str]
-"""(role, stage)"""
+if TYPE_CHECKING:
+    import sqlite3
 
+CALLS = "calls.sqlite"
+OK = "ok"
 TOLD = ("prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens", "usd")
 """What a provider tells of a call, or does not."""
 
+_VERSION = 1
+_SCHEMA = f"""
+BEGIN;
+CREATE TABLE contents(hash TEXT PRIMARY KEY, data BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE calls(
+    number INTEGER PRIMARY KEY, role TEXT NOT NULL, scope TEXT NOT NULL, ordinal INTEGER NOT NULL, digest TEXT NOT NULL,
+    stage TEXT NOT NULL, epoch INTEGER, step INTEGER, backend TEXT NOT NULL, model TEXT NOT NULL, status TEXT NOT NULL,
+    error TEXT, prompt_tokens INTEGER, completion_tokens INTEGER, cached_tokens INTEGER, reasoning_tokens INTEGER,
+    usd REAL, seconds REAL NOT NULL, tries INTEGER NOT NULL, started TEXT NOT NULL, process INTEGER NOT NULL,
+    request BLOB NOT NULL, reply BLOB, served INTEGER NOT NULL DEFAULT 0, servable INTEGER NOT NULL DEFAULT 1
+);
+CREATE INDEX calls_by_key ON calls(scope, ordinal);
+PRAGMA user_version = {_VERSION};
+COMMIT;
+"""
+_SUMS = f"""
+count(*) AS calls, {", ".join(f"sum({name}) AS {name}" for name in TOLD)}, sum(status != '{OK}') AS failed_calls,
+sum(status = '{OK}' AND prompt_tokens IS NULL AND completion_tokens IS NULL) AS unknown_calls,
+sum(status = '{OK}' AND usd IS NULL) AS unpriced_calls, sum(served) AS served_calls, sum(seconds) AS seconds
+"""
 
-@frozen
-class Tally:
-    """Calls of one role in one stage: how many failed, and how many were answered and what they used.
 
-    Tokens are `None` while no call told any. `usage.unknown_calls` says how many calls did not tell; a failed
-    call used tokens that nobody knows only if it got as far as a reply, and counts as failed, not as unknown.
+@frozen(kw_only=True)
+class CallRecord:
+    """What is known of one call that has ended.
+
+    status   "ok", or the kind of failure (the error's class); error: its sentence, redacted
+    usage    what it used, `None` when nobody told; usd with its price where that is known
+    seconds  wall time, waits and tries included; started: UTC, ISO 8601
     """
 
-    failed_calls: int = 0
-    usage: Usage = field(factory=Usage)
-
-    @property
-    def calls(self) -> int:
-        return self.failed_calls + self.usage.calls
-
-    def __add__(self, other: Tally) -> Tally:
-        return Tally(self.failed_calls + other.failed_calls, self.usage + other.usage)
-
-    def __sub__(self, earlier: Tally) -> Tally:
-        used: dict[str, Any] = attrs.asdict(self.usage)
-        for name, before in attrs.asdict(earlier.usage).items():
-            if before is not None:
-                used[name] -= before
-        if used["calls"] == used["unknown_calls"]:  # when none of them told anything, it is unknown, not zero
-            used |= dict.fromkeys(TOLD)
-        return Tally(self.failed_calls - earlier.failed_calls, Usage(**used))
+    role: str
+    stage: str
+    backend: str
+    model: str
+    status: str
+    error: str | None
+    usage: Usage | None
+    seconds: float
+    tries: int
+    started: str
 
 
 class Ledger:
-    """The tallies of one run. Safe to use from many threads."""
+    """The calls of one run. Safe to use from many threads.
 
-    def __init__(self) -> None:
-        self._tallies: dict[Key, Tally] = {}
-        self._lock = threading.Lock()
-
-    def record(self, role: str, stage: str, usage: Usage | None) -> None:
-        """Count one call. `usage` `None`: the call failed."""
-        if usage is None:
-            tally = Tally(failed_calls=1)
-        else:
-            told = usage.prompt_tokens is not None or usage.completion_tokens is not None
-            tally = Tally(usage=attrs.evolve(usage, calls=1, unknown_calls=0 if told else 1))
-        with self._lock:
-            self._tallies[role, stage] = self._tallies.get((role, stage), Tally()) + tally
-
-    def tallies(self) -> dict[Key, Tally]:
-        with self._lock:
-            return dict(self._tallies)
-
-    def total(self, role: str | None = None) -> Tally:
-        """The sum of one role, or of all."""
-        return sum((tally for (who, _), tally in self.tallies().items() if role in (None, who)), Tally())
-
-    def since(self, earlier: Mapping[Key, Tally]) -> dict[Key, Tally]:
-        """What was called after `earlier = ledger.tallies()`."""
-        later = {key: tally - earlier.get(key, Tally()) for key, tally in self.tallies().items()}
-        return {key: tally for key, tally in later.items() if tally.calls}
-
-    def snapshot(self) -> list[dict[str, Any]]:
-        """All tallies as JSON, for a checkpoint."""
-        return [
-            {"role": role, "stage": stage, **attrs.asdict(tally)} for (role, stage), tally in self.tallies().items()
-        ]
-
-    def restore(self, snapshot: list[dict[str, Any]]) -> None:
-        """Take the tallies of `snapshot()` in place of the present ones."""
-        with self._lock:
-            self._tallies = {
-                (entry["role"], entry["stage"]): Tally(entry["failed_calls"], Usage(**entry["usage"]))
-                for entry in snapshot
-            }
-
-
-def tokens_by_stage(tallies: Mapping[Key, Tally]) -> dict[str, dict[str, Any]]:
-    """The `tokens` of a step record: `{stage: {calls, prompt_tokens, completion_tokens, ...}}`.
-
-    Unknown tokens are `null`. `failed_calls` and `unknown_calls` stand there where there are any, so that a sum
-    that is not whole can be told from one that is.
+    path  the database, made if it is missing; `None`: in memory. read_only: for a look at a run, also a live one
     """
-    stages: dict[str, Tally] = {}
-    for (_, stage), tally in sorted(tallies.items()):
-        stages[stage] = stages.get(stage, Tally()) + tally
-    return {stage: _as_fields(tally) for stage, tally in stages.items()}
+
+    def __init__(self, path: Path | None = None, *, read_only: bool = False) -> None:
+        self.path = path or Path(":memory:")
+        self._lock = threading.Lock()
+        with self._telling():
+            self._database = _connect(path, read_only)
+            self._check_schema(read_only)
+            self._process = 1 + self._rows("SELECT coalesce(max(process), 0) AS last FROM calls")[0]["last"]
+
+    def find(self, role: str, key: CallKey, digest: str) -> ChatReply | None:
+        """The reply of this very call if it was finished before, which then counts as served; else `None`."""
+        if not key.scope:
+            return None
+        with self._lock, self._telling():
+            found = self._rows(
+                "SELECT number, reply FROM calls WHERE scope = ? AND ordinal = ? AND role = ? AND digest = ? "
+                f"AND status = '{OK}' AND servable ORDER BY number DESC LIMIT 1",
+                (key.scope, key.ordinal, role, digest),
+            )
+            if not found:
+                return None
+            reply = read_reply(zlib.decompress(found[0]["reply"]))
+            self._database.execute("UPDATE calls SET served = served + 1 WHERE number = ?", (found[0]["number"],))
+            return reply
+
+    def record(self, call: CallRecord, key: CallKey, asked: Asked, reply: ChatReply | None) -> int:
+        """Commit one call and return its number, from 1. What the credentials were must be replaced already."""
+        row = attrs.asdict(key) | attrs.asdict(call, recurse=False)
+        usage = row.pop("usage") or Usage()
+        row |= {name: getattr(usage, name) for name in TOLD}
+        row["error"] = None if call.error is None else whole_characters(call.error)
+        row["reply"] = None if reply is None else zlib.compress(reply_document(reply))
+        row |= {"digest": asked.digest, "request": zlib.compress(json_line(asked.document)), "process": self._process}
+        columns, places = ", ".join(row), ", ".join("?" * len(row))
+        with self._lock, self._telling(), self._transaction():
+            for name, text in asked.texts.items():
+                if not self._rows("SELECT 1 FROM contents WHERE hash = ?", (name,)):
+                    data = zlib.compress(text.encode("utf-8"))
+                    self._database.execute("INSERT INTO contents VALUES (?, ?)", (name, data))
+            made = self._database.execute(f"INSERT INTO calls({columns}) VALUES ({places})", tuple(row.values()))
+            return made.lastrowid or 0
+
+    def retire(self, role: str, scope: str) -> None:
+        """Serve no reply of a scope any more: they came to nothing, and are asked anew.
+
+        Unless its last call failed: then that was why, and what was answered before it stands.
+        """
+        with self._lock, self._telling():
+            where = "scope = ? AND role = ?"
+            last = f"SELECT status FROM calls WHERE {where} ORDER BY number DESC LIMIT 1"
+            changed = f"UPDATE calls SET servable = 0 WHERE {where} AND ({last}) = '{OK}'"
+            self._database.execute(changed, (scope, role, scope, role))
+
+    def sums(self, *by: str, **where: int | None) -> list[dict[str, Any]]:
+        """Calls and what they used, over all processes of the run: a row for each value of the columns `by`.
+
+        where: a column's value, `None` for none (`step=3`). A sum is `None` while no call told any. `unknown_calls`
+        did not tell their tokens, `unpriced_calls` have no known price; a failed call used what nobody knows, and
+        counts as failed, as neither of these.
+        """
+        condition = " AND ".join(f"{name} IS ?" for name in where) or "1"
+        grouped = f" GROUP BY {', '.join(by)} ORDER BY {', '.join(by)}" if by else ""
+        with self._lock, self._telling():
+            query = f"SELECT {', '.join([*by, _SUMS])} FROM calls WHERE {condition}{grouped}"
+            return [row for row in self._rows(query, tuple(where.values())) if row["calls"]]
+
+    def calls(self) -> list[dict[str, Any]]:
+        """Every call in the order in which they ended, without what was asked and answered."""
+        columns = [field.name for field in attrs.fields(CallRecord) if field.name not in ("usage", "error")]
+        listed = ", ".join(["number", *columns, *TOLD, "scope", "ordinal", "epoch", "step", "process", "served"])
+        with self._lock, self._telling():
+            return self._rows(f"SELECT {listed} FROM calls ORDER BY number")
+
+    def call(self, number: int) -> dict[str, Any] | None:
+        """All of one call, its request and reply as JSON values; `None` when there is no call of this number."""
+        with self._lock, self._telling():
+            found = self._rows("SELECT * FROM calls WHERE number = ?", (number,))
+            if not found:
+                return None
+            row = found[0]
+            document = parse_line(zlib.decompress(row["request"]))
+            reply = row["reply"] and parse_line(zlib.decompress(row["reply"]))
+            return row | {"request": with_texts(document, self._text), "reply": reply}
+
+    def sync(self) -> None:
+        """Make what is committed survive a loss of power."""
+        with self._lock, self._telling():
+            self._database.execute("PRAGMA wal_checkpoint(PASSIVE)")
+
+    def close(self) -> None:
+        with self._lock:
+            self._database.close()
+
+    # With the lock held (or, in `__init__`, alone) -----------------------------------------------------------
+
+    def _rows(self, query: str, values: Iterable[Any] = ()) -> list[dict[str, Any]]:
+        cursor = self._database.execute(query, tuple(values))
+        names = [column[0] for column in cursor.description]
+        return [dict(zip(names, row, strict=True)) for row in cursor]
+
+    def _text(self, name: str) -> str:
+        found = self._rows("SELECT data FROM contents WHERE hash = ?", (name,))
+        if not found:
+            raise ValueError(f"the text {name} is not there")
+        return zlib.decompress(found[0]["data"]).decode("utf-8")
+
+    def _check_schema(self, read_only: bool) -> None:
+        version = self._rows("PRAGMA user_version")[0]["user_version"]
+        if version > _VERSION:
+            raise RunDirectoryError(
+                f"{self.path} was written by a newer version of SkillOpt (its format is {version}, this one knows "
+                f"{_VERSION}); upgrade with: pip install --upgrade skillopt-kernel."
+            )
+        if version == 0 and read_only:
+            raise RunDirectoryError(f"{self.path} holds no calls yet; look again once the run has made one.")
+        if version == 0:
+            self._database.executescript(_SCHEMA)
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._database.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            self._database.execute("COMMIT")
+        except BaseException:
+            if self._database.in_transaction:  # SQLite has rolled back by itself after some errors
+                self._database.execute("ROLLBACK")
+            raise
+
+    @contextmanager
+    def _telling(self) -> Iterator[None]:
+        """Turn what the database raises into a `RunDirectoryError` that says what to do."""
+        import sqlite3
+
+        try:
+            yield
+        except (sqlite3.Error, zlib.error, ValueError) as error:
+            raise RunDirectoryError(_sentence(self.path, error)) from error
 
 
-def token_summary(ledger: Ledger) -> dict[str, dict[str, Any]]:
-    """The `token_summary` of summary.json: every stage, and `_total`, each with `total_tokens`."""
-    stages = tokens_by_stage(ledger.tallies()) | {"_total": _as_fields(ledger.total())}
-    for fields in stages.values():
-        told = [count for count in (fields["prompt_tokens"], fields["completion_tokens"]) if count is not None]
-        fields["total_tokens"] = sum(told) if told else None
-    return stages
+def _connect(path: Path | None, read_only: bool) -> sqlite3.Connection:
+    import sqlite3
+
+    address = ":memory:" if path is None else path.resolve().as_uri()
+    if path is not None and read_only:
+        # Without a log beside it nobody writes, and the file is read as it lies, in a read-only folder, too.
+        address += "?mode=ro" if path.with_name(f"{path.name}-wal").exists() else "?immutable=1"
+    elif path is not None and not path.exists():
+        write_new(path, b"")  # private to its owner, as what SQLite puts beside it will be
+    database = sqlite3.connect(address, timeout=30.0, isolation_level=None, check_same_thread=False, uri=True)
+    if path is None or read_only:
+        return database
+    # On a file system without shared memory SQLite stays with its older journal: slower, and as safe.
+    database.execute("PRAGMA journal_mode = WAL")
+    database.execute("PRAGMA synchronous = NORMAL")
+    return database
 
 
-def _as_fields(tally: Tally) -> dict[str, Any]:
-    fields = attrs.asdict(tally.usage) | {"calls": tally.calls, "failed_calls": tally.failed_calls}
-    always = ("calls", "prompt_tokens", "completion_tokens")
-    return {name: value for name, value in fields.items() if value or name in always}
+def _sentence(path: Path, error: Exception) -> str:
+    import sqlite3
+
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
+    if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR):
+        return (
+            f"{path} is damaged ({error}). Restore the file, or move it away: the run goes on without it, asks again "
+            f"what was answered in the open step, and its totals begin anew."
+        )
+    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        return f"{path} is locked by another program ({error}). Close that program and run the same command again."
+    return (
+        f"cannot write or read {path}: {error}. Free the space, correct the permissions, or choose another folder "
+        f"(--out). What was saved is intact: run the same command again."
+    )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from itertools import count
 from typing import Any
 
 from attrs import define, field
@@ -12,7 +13,7 @@ from skillopt_kernel.config.resolved import BackendChoice
 from skillopt_kernel.errors import Cancelled, ConfigError
 from skillopt_kernel.interfaces import Backend, DriverContext
 from skillopt_kernel.models.asking import DEFAULT_MAX_TOKENS, ModelOptimizer
-from skillopt_kernel.models.calling import Emit, EndpointLimit, ModelCaller
+from skillopt_kernel.models.calling import Emit, EndpointLimit, ModelCaller, ScopedCalls
 from skillopt_kernel.models.ledger import Ledger
 from skillopt_kernel.store.redaction import Redactor
 
@@ -22,7 +23,7 @@ class Models:
     """The backends of one run by role ("optimizer", "target", "judge"). Used from many threads at once.
 
     limit   calls that one endpoint has at once, whichever roles ask it; effort: of the optimizer's calls
-    ledger  what all of them used
+    ledger  the record of their calls; there is one once `attach` was called
     """
 
     _choices: Mapping[str, BackendChoice]
@@ -31,18 +32,19 @@ class Models:
     _limit: int | None = None
     _redactor: Redactor = field(factory=Redactor)
     _effort: str | None = None
-    ledger: Ledger = field(init=False, factory=Ledger)
+    ledger: Ledger = field(init=False)
     _emit: Emit = field(init=False, default=lambda _: None)
     _cancelled: threading.Event = field(init=False, factory=threading.Event)
     _backends: dict[str, Backend] = field(init=False, factory=dict)
     _callers: dict[str, ModelCaller] = field(init=False, factory=dict)
     _limits: dict[str, EndpointLimit] = field(init=False, factory=dict)
+    _ordinals: dict[str, Iterator[int]] = field(init=False, factory=dict)
     _lock: Any = field(init=False, factory=threading.RLock)
     _closed: bool = field(init=False, default=False)
 
-    def attach(self, emit: Emit, cancelled: threading.Event) -> None:
-        """Before the first call: where events go, and what ends waits. Making a backend needs neither."""
-        self._emit, self._cancelled = emit, cancelled
+    def attach(self, ledger: Ledger, emit: Emit, cancelled: threading.Event) -> None:
+        """Before the first call: where calls and events go, and what ends waits. Making a backend needs none."""
+        self.ledger, self._emit, self._cancelled = ledger, emit, cancelled
 
     def backend(self, role: str) -> Backend:
         """The backend of a role, made at the first request. Raises `ConfigError` when the role has none."""
@@ -84,6 +86,7 @@ class Models:
                     backend.open_chat(role),
                     role=role,
                     address=address,
+                    backend=self._choices[role].name,
                     limit=self._limits.setdefault(address, EndpointLimit(self._limit)),
                     ledger=self.ledger,
                     emit=self._emit,
@@ -92,16 +95,36 @@ class Models:
                 )
             return self._callers[role]
 
+    def scoped(self, role: str, scope: str, epoch: int | None = None, step: int | None = None) -> ScopedCalls:
+        """The calls of one attempt, counted from the first: asked again, it finds what was answered before.
+
+        epoch and step: where their cost belongs.
+        """
+        return ScopedCalls(lambda: self.chat(role), scope, epoch, step)
+
     def optimizer(
-        self, stage: str, key: str = "", *, effort: str | None = None, max_tokens: int | None = None
+        self,
+        stage: str,
+        key: str = "",
+        epoch: int | None = None,
+        step: int | None = None,
+        *,
+        effort: str | None = None,
+        max_tokens: int | None = None,
     ) -> ModelOptimizer:
         """The optimizer for one call site. `key` names the call within its stage (a minibatch, a merge).
 
-        effort and max_tokens, where they are given, take the place of what its calls otherwise have.
+        epoch and step say where the loop is. effort and max_tokens, where they are given, take the place of what
+        its calls otherwise have.
         """
-        complete = self.chat("optimizer").complete
+        moment = f"step_{step:04d}" if step is not None else f"epoch_{epoch:02d}" if epoch is not None else "run"
+        scope = f"{moment}/{stage}/{key}"
+        with self._lock:  # a site that asks again in this process asks anew, so its count goes on
+            ordinals = self._ordinals.setdefault(scope, count())
+        caller = self.chat("optimizer")
+        calls = ScopedCalls(lambda: caller, scope, epoch, step, ordinals)
         limit = max_tokens or DEFAULT_MAX_TOKENS
-        return ModelOptimizer(complete, stage, effort or self._effort, limit, redactor=self._redactor)
+        return ModelOptimizer(calls.complete, stage, effort or self._effort, limit, redactor=self._redactor)
 
     def describe(self) -> dict[str, dict[str, str]]:
         """Backend, model and endpoint of each role, for the start of a run."""
