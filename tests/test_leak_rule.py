@@ -12,6 +12,7 @@ import probe_plugins
 import pytest
 from attrs import define, field
 from skillopt_kernel import train
+from skillopt_kernel.models.ledger import Ledger
 from skillopt_testkit.servers import ChatServer, Reply
 
 SIZES = {"train": 8, "val": 6, "test": 4}
@@ -216,7 +217,7 @@ def test_a_call_is_about_one_task(run: Run, role: str) -> None:
 
 
 HELD_OUT_FILES = re.compile(
-    r"(.*/)?(selection_eval\w*|test_eval\w*|final_selection\w*)/.*|(outcomes|events)\.jsonl|summary\.json"
+    r"(.*/)?(selection_eval\w*|test_eval\w*|final_selection\w*)/.*|(outcomes|events)\.jsonl|calls\.sqlite|summary\.json"
 )
 """Where the run keeps or reports what became of held-out tasks. Every other file may be made into a prompt or skill."""
 
@@ -226,6 +227,17 @@ def test_files_that_prompts_and_skills_are_made_of_hold_nothing_held_out(run: Ru
     kept = {name for name in found if HELD_OUT_FILES.fullmatch(name)}
     assert {one[:2] for one in found["outcomes.jsonl"]} >= {(split, "reply") for split in HELD_OUT}
     assert not {name: sorted(found[name])[:3] for name in found if found[name] and name not in kept}
+
+
+def test_the_ledger_keeps_the_same_calls_and_the_same_rule(run: Run) -> None:
+    ledger = Ledger(run.folder / "calls.sqlite", read_only=True)
+    calls = [ledger.call(row["number"]) or {} for row in ledger.calls()]
+    ledger.close()
+    for role in ("target", "optimizer", "judge"):
+        kept = [canaries(json.dumps(call["request"])) for call in calls if call["role"] == role]
+        assert {one[:2] for found in kept for one in found} == run.found_in(role)
+    scopes = {(call["role"], call["scope"], call["ordinal"]) for call in calls}
+    assert len(scopes) == len(calls), "every call has a key of its own"
 
 
 @pytest.mark.parametrize(("name", "told"), [("events.jsonl", "id"), ("summary.json", "kind")])
