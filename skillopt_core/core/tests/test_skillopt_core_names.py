@@ -41,7 +41,7 @@ def test_the_default_plugins_are_installed_with_it():
         ("gate", "hard"), ("gate", "soft"), ("gate", "mixed"),
         ("scheduler", "constant"), ("scheduler", "linear"), ("scheduler", "cosine"),
         ("scheduler", "autonomous"), ("update", "rewrite_from_suggestions"), ("update", "full_rewrite_minibatch"),
-        ("update", "patch"), ("backend", "simulated"), ("backend", "openai_compatible"),
+        ("update", "patch"), ("backend", "simulated"), ("backend", "openai_compatible"), ("command", "calls"),
     }  # fmt: skip
     assert expected <= set(found)
     declared = {line.split(">")[0].strip() for line in requires("skillopt-core") or ()}

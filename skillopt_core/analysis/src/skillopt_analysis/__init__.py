@@ -21,3 +21,11 @@ data_audit = Manifest(
     factory="skillopt_analysis.hook:DataAudit",
     settings="skillopt_analysis.settings:DataAuditSettings",
 )
+
+model_calls = Manifest(
+    kind="command",
+    name="calls",
+    api=PLUGIN_API,
+    summary="What the model calls of a run used, by role and stage",
+    factory="skillopt_analysis.calls:calls",
+)
