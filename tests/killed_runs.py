@@ -25,14 +25,21 @@ COSTS = {
     "wall_time_s",
     "total_wall_time_s",
     "token_summary",
-    "ledger",
     "config",
     "folder",
     "seconds",
 }
 """What may differ: times and tokens, and the summary's own place."""
 
-RACES = ("events.jsonl", "outcomes.jsonl", "*/predictions/*", "*/selection_eval/*", "fingerprint.json", "*.lock*")
+RACES = (
+    "events.jsonl",
+    "outcomes.jsonl",
+    "calls.sqlite*",
+    "*/predictions/*",
+    "*/selection_eval/*",
+    "fingerprint.json",
+    "*.lock*",
+)
 """What bears times or the order of threads; a rejected candidate may have been asked a task more or less."""
 
 
