@@ -170,6 +170,22 @@ def test_what_an_environment_cannot_send_is_a_sentence(made: Made) -> None:
     assert one(executor, job("t")).score.hard == 1.0, "the worker goes on"
 
 
+def test_what_cannot_be_read_here_is_a_sentence_and_harms_no_later_job(made: Made) -> None:
+    executor = made()
+    failure = one(executor, job("t", ["unreadable"])).failure
+    assert isinstance(failure, SkillOptError)
+    assert "the outcome of task 't' cannot be read" in str(failure) and "rehearsed_here" in str(failure)
+    result = one(executor, job("next", attempt_timeout=30.0))
+    assert (result.score.hard, result.attempt.output) == (1.0, "four")
+
+
+def test_a_reply_that_cannot_be_sent_is_a_fault_of_that_attempt(made: Made) -> None:
+    executor = made()
+    result = one(executor, job("t"), Calls(lambda request: ChatReply("four", (threading.Lock(),))))  # type: ignore[arg-type]
+    assert result.missing.reason == "environment" and "a reply cannot be sent" in result.missing.message
+    assert one(executor, job("next")).score.hard == 1.0
+
+
 def test_a_task_that_cannot_be_sent_is_a_sentence(made: Made) -> None:
     executor = made()
     asked = job("t")

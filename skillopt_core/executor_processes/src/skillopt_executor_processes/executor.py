@@ -75,6 +75,7 @@ class ProcessExecutor:
         worker: WorkerProcess | None = getattr(self._own, "worker", None)
         worn = worker is not None and 0 < self._settings.worker_attempts <= worker.performed
         if worker is not None and (worn or not worker.is_alive()):
+            worker.tell_to_end()
             worker.dismiss(time.monotonic() + GRACE)
             with self._lock:
                 self._workers.discard(worker)
@@ -103,6 +104,8 @@ class ProcessExecutor:
         until = time.monotonic() + GRACE
         with self._lock:
             workers = list(self._workers)
+        for worker in workers:
+            worker.tell_to_end()
         for worker in workers:
             worker.dismiss(until)
 

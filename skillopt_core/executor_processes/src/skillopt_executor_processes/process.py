@@ -18,11 +18,10 @@ from typing import Any
 from attrs import define, evolve, field
 from skillopt_kernel.errors import SkillOptError
 from skillopt_kernel.execution import AttemptJob, AttemptResult, ModelCalls
-from skillopt_kernel.loop.target import AttemptTarget
-from skillopt_kernel.models.requests import AgentJob, AgentResult, ChatReply, ChatRequest
-from skillopt_kernel.records import Attempt, Missing
+from skillopt_kernel.records import Missing
 
-from skillopt_executor_processes.messages import LOST, NotSendable, Pipe, portable
+from skillopt_executor_processes.messages import LOST, NotSendable, Pipe
+from skillopt_executor_processes.service import Service
 from skillopt_executor_processes.worker import START
 
 GRACE = 2.0
@@ -34,7 +33,7 @@ OUT_OF_TIME = "the attempt ran out of time outside a model call"
 
 @define(eq=False)
 class WorkerProcess:
-    """Used by one thread, but for `watch`, `kill` and `dismiss`.
+    """Used by one thread, but for what is below that thread's methods.
 
     ready      it has made its environment; performed: jobs that it has been given
     usable     false once it has been ended from here
@@ -92,7 +91,7 @@ class WorkerProcess:
 
     def perform(self, job: AttemptJob, calls: ModelCalls) -> AttemptResult:
         """Have the worker perform the job, and serve its calls meanwhile."""
-        service: _Service | None = None
+        service: Service | None = None
         self.performed += 1
         self._busy = True
         try:
@@ -102,7 +101,7 @@ class WorkerProcess:
                     self.kill("unfit")
                     return AttemptResult(failure=pickle.loads(content))
                 self.ready = True
-            service = _Service(job, calls, self._stopping)
+            service = Service(job, calls, self._stopping)
             self._watch_until(service.ends())
             self._pipe.send("job", job)
             return self._serve(service)
@@ -115,18 +114,19 @@ class WorkerProcess:
             self._watch_until(None)
             self._busy = False
 
-    def _serve(self, service: _Service) -> AttemptResult:
+    def _serve(self, service: Service) -> AttemptResult:
         while True:
             word, content = self._pipe.receive()
             if word == "call":
                 self._watch_until(None)  # a call has its own deadline
                 reply = service.call(content)
                 self._watch_until(service.ends())
-                self._pipe.send("reply", reply)
+                self._pipe.send_packed("reply", reply)
                 continue
             try:
                 told: Any = pickle.loads(content)
             except Exception as error:
+                self.kill("unreadable")  # what else it may have sent belongs to nobody
                 text = f"the outcome of task {service.job.task.id!r} cannot be read from its worker process: {error}."
                 return AttemptResult(failure=SkillOptError(text))
             if word == "attempted":
@@ -140,7 +140,7 @@ class WorkerProcess:
         with self._lock:
             self._limit = None if moment is None else moment + GRACE
 
-    def _lost(self, job: AttemptJob, service: _Service | None) -> AttemptResult:
+    def _lost(self, job: AttemptJob, service: Service | None) -> AttemptResult:
         """What becomes of the job of a worker that has ended."""
         self.kill("")
         attempt = job.attempt if service is None else service.attempt
@@ -184,61 +184,17 @@ class WorkerProcess:
         """False once it has ended, by itself or not."""
         return self.usable and is_running(self._process)
 
-    def dismiss(self, until: float) -> None:
-        """Let it end by itself until then (`time.monotonic()` seconds); after that, end it."""
+    def tell_to_end(self) -> None:
+        """After the job that it is at."""
         with contextlib.suppress(*LOST):
             self._pipe.send("end")
+
+    def dismiss(self, until: float) -> None:
+        """Let a worker that was told to end do so until then (`time.monotonic()` seconds); after that, end it."""
         while self.is_alive() and time.monotonic() < until:
             time.sleep(0.01)
         self.kill("end")
         self._pipe.close()
-
-
-class _Service:
-    """The run's side of one job: its model calls made, and its attempt known as far as they tell of it."""
-
-    def __init__(self, job: AttemptJob, calls: ModelCalls, stopping: threading.Event) -> None:
-        self.job, self.attempt = job, job.attempt
-        self._calls = calls
-        self._began = time.monotonic()
-        self._deadline: float | None = None
-
-        def complete(request: ChatRequest) -> ChatReply:
-            return calls.target(evolve(request, deadline=self._deadline))
-
-        def run(agent_job: AgentJob) -> AgentResult:
-            return calls.agent(evolve(agent_job, deadline=self._deadline))
-
-        # Time limits are the worker's: there the attempt's clock runs.
-        self._target = AttemptTarget(
-            complete, run, stage=job.stage, deadline=None, call_timeout=None, stop=stopping, seed=job.seed
-        )
-
-    def call(self, content: bytes) -> tuple[bool, Any]:
-        """Make one call: whether it succeeded, and the reply or the error."""
-        try:
-            role, request, left = pickle.loads(content)
-            self._deadline = None if left is None else time.monotonic() + left
-            if role == "agent":
-                return True, self._target.agent(request)
-            if role == "judge":
-                return True, self._calls.judge(evolve(request, deadline=self._deadline))
-            options = {"tools": request.tools, "tool_choice": request.tool_choice, "max_tokens": request.max_tokens}
-            return True, self._target.chat(request.messages, **options)
-        except Exception as error:
-            return False, portable(error)
-
-    def ends(self) -> float | None:
-        """Until when the worker is to be heard of next: the attempt's deadline; while it scores, as long a span."""
-        span, now = self.job.attempt_timeout, time.monotonic()
-        if not span:
-            return None
-        return max(now, self._began + span) if self.attempt is None else now + span
-
-    def out_of_time(self) -> Attempt:
-        """The attempt of a worker that was ended: what the target was asked and has said."""
-        target, seconds = self._target, time.monotonic() - self._began
-        return Attempt("", target.trajectory, ended="attempt_timeout", usage=target.usage, seconds=seconds)
 
 
 def is_running(process: subprocess.Popen[bytes]) -> bool:

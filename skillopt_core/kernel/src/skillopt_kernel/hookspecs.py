@@ -229,7 +229,7 @@ def skillopt_meta_skill(run: Run, epoch: Epoch) -> str | None:
 
 @hookspec
 def skillopt_run_started(event: Event) -> None:
-    """The run begins or goes on. data: resumed, backends, models, splits, schedule, gate, folder.
+    """The run begins or goes on. data: resumed, backends, models, splits, schedule, gate, executor, folder.
 
     Example::
 
@@ -349,7 +349,8 @@ def skillopt_attempt_started(event: Event) -> None:
 
 @hookspec
 def skillopt_attempt_finished(event: Event) -> None:
-    """An outcome is committed. data: task, skill_hash, sample, purpose, hard, soft or missing, seconds.
+    """An outcome is committed. data: task, skill_hash, sample, purpose, hard, soft or missing, seconds,
+    tries where a worker was lost.
 
     Example::
 

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+import types
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
@@ -162,6 +163,13 @@ def do_hang(made: Attempt, target: Any) -> Attempt:
 
 def do_unsendable(made: Attempt, target: Any) -> Attempt:
     return evolve(made, state={**made.state, "lock": threading.Lock()})
+
+
+def do_unreadable(made: Attempt, target: Any) -> Attempt:
+    """Hand on an object of a module that nobody else has."""
+    module = sys.modules["rehearsed_here"] = types.ModuleType("rehearsed_here")
+    kind = module.__dict__["Kind"] = type("Kind", (), {"__module__": "rehearsed_here"})
+    return evolve(made, state={**made.state, "kind": kind()})
 
 
 DEEDS: dict[str, Callable[[Attempt, Any], Attempt]] = {
