@@ -110,7 +110,7 @@ def test_an_evaluation_is_shown_without_what_it_has_not() -> None:
     take(display, event("run_started", **START), event("stage_started", stage="evaluate", tasks=24))
     names = [row.split(maxsplit=1)[0] for row in block_of(display)]
     assert names == ["stage", "attempts", "spend"]
-    assert "Evaluating on demo" in stream.getvalue()
+    assert "Evaluating a skill on demo" in stream.getvalue()
     assert "schedule" not in stream.getvalue()
     display.close()
 

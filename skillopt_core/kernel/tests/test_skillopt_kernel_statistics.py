@@ -175,3 +175,9 @@ def test_students_interval_needs_two_values_and_covers_as_it_says():
     found = [statistics.student_interval([generator.gauss(0.7, 0.1) for _ in range(4)]) for _ in range(2000)]
     covered = sum(interval.low <= 0.7 <= interval.high for interval in found) / len(found)
     assert 0.935 < covered < 0.965
+
+
+def test_a_mean_of_zeros_and_ones_has_wilsons_interval_and_any_other_the_bootstraps() -> None:
+    assert statistics.score_interval([1.0, 0.0, 1.0]) == statistics.wilson_interval(2, 3)
+    assert statistics.score_interval([0.5, 0.0, 1.0], seed=3) == statistics.bootstrap_interval([0.5, 0.0, 1.0], seed=3)
+    assert statistics.score_interval([]) is None and statistics.score_interval([0.5]) is None

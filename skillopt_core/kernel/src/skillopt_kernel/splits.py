@@ -31,6 +31,9 @@ FOLDERS = {"train": "train", "selection": "val", "test": "test"}
 ALIASES = {"val": "selection", "valid_seen": "selection", "valid_unseen": "test"}
 """Other names of the parts."""
 
+ALL = "all"
+"""The name of all three parts together, where a skill is evaluated."""
+
 MOST_IDS_NAMED = 20
 _NUMBER = re.compile(r"[0-9]+(\.[0-9]+)?|\.[0-9]+")
 
@@ -43,7 +46,7 @@ def split_name(name: str) -> str:
     part = name.strip().lower()
     part = ALIASES.get(part, part)
     if part not in PARTS:
-        raise DataError(f"there is no split {name!r}; the known names are {', '.join((*PARTS, *ALIASES))}.")
+        raise DataError(f"there is no split {name!r}; the known names are {', '.join((*PARTS, *ALIASES, ALL))}.")
     return part
 
 
@@ -181,9 +184,12 @@ def limited(splits: Splits, limit: int) -> Splits:
     return Splits(*(getattr(splits, part)[: limit if limit > 0 else None] for part in PARTS))
 
 
-def check_train_size(configured: int, found: int) -> None:
-    """Raise `DataError` when `train.train_size` is given (not 0) and is not the number of training tasks."""
-    if configured and configured != found:
+def check_train_size(configured: int, found: int, limit: int = 0) -> None:
+    """Raise `DataError` when `train.train_size` is given (not 0) and is not the number of training tasks.
+
+    A configuration that pins it can still be tried on the first `limit` tasks (`env.limit`; 0: all).
+    """
+    if configured and found != (min(configured, limit) if limit > 0 else configured):
         raise DataError(
             f"train.train_size is {configured}, but the train split holds {found} tasks. Set train.train_size to "
             f"{found}, or to 0 to take whatever the data holds."

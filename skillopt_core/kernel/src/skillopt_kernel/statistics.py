@@ -69,6 +69,16 @@ def bootstrap_interval(
     return Interval(math.fsum(values) / count, _quantile(means, tail), _quantile(means, 1 - tail), count)
 
 
+def score_interval(scores: Sequence[float], *, seed: int = 0, confidence: float = 0.95) -> Interval | None:
+    """The interval of a mean score: Wilson's where every score is 0 or 1, else the percentile bootstrap.
+
+    `None` where the one of them has none.
+    """
+    if all(score in (0.0, 1.0) for score in scores):
+        return wilson_interval(int(sum(scores)), len(scores), confidence)
+    return bootstrap_interval(scores, seed=seed, confidence=confidence)
+
+
 def paired_bootstrap(
     first: Mapping[str, float],
     second: Mapping[str, float],

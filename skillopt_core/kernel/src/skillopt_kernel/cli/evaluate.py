@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -13,8 +12,11 @@ from skillopt_kernel.cli.options import SeveralAfterOneFlag, displayed, loaded, 
 
 @click.command(cls=SeveralAfterOneFlag)
 @run_options
-@click.option("--skill", required=True, type=click.Path(path_type=Path), help="The skill's file.")
-@click.option("--split", default="valid_seen", show_default=True, help="train, valid_seen, valid_unseen or all.")
+@click.option("--skill", required=True, type=click.Path(path_type=Path), help="The skill: its file, or a finished run.")
+@click.option(
+    "--split", default="valid_seen", show_default=True, help="train, valid_seen (or val), valid_unseen (or test), all."
+)
+@click.option("--fresh", is_flag=True, help="Begin beside an earlier evaluation, and ask everything anew.")
 def evaluate(
     config: str | None,
     config_option: str | None,
@@ -24,31 +26,26 @@ def evaluate(
     as_json: bool,
     skill: Path,
     split: str,
+    fresh: bool,
 ) -> int:
-    """Score the skill in a file on one split of the configuration's data.
+    """Score a skill on one split of the data that CONFIG, a file or a packaged name, describes.
 
-    Exit code 3 when some tasks have no score.
+    Writes eval_summary.json into a folder of its own (outputs/eval-... without --out). An unfinished evaluation
+    there goes on; a finished one is shown and nothing is done. Exit code 3 when some tasks have no score.
     """
-    import attrs
-
     from skillopt_kernel.console import echo
+    from skillopt_kernel.console.texts import evaluation_text
     from skillopt_kernel.errors import StoppedEarly
-    from skillopt_kernel.loop import api
+    from skillopt_kernel.loop.evaluation import evaluate as score
 
+    chosen = loaded(config, config_option, overrides)
     with displayed(quiet=quiet, as_json=as_json, training=False) as shown:
-        result = api.evaluate(loaded(config, config_option, overrides), skill, split, out=out, **shown)
-    echo(json.dumps({"evaluation": attrs.asdict(result)}) if as_json else _text(result))
+        result = score(chosen, skill, split, out=out, fresh=fresh, **shown)
+    if as_json:
+        echo(json.dumps({"evaluation": result.as_json() | {"folder": result.folder}}))
+    else:
+        if result.already_finished:
+            echo("This evaluation is finished already; nothing was done. --fresh begins another beside it.")
+        echo(evaluation_text(result.as_json()))
+        echo(f"Folder: {result.folder}")
     return 0 if result.n_scored == result.n_items else StoppedEarly.exit_code
-
-
-def _text(result: Any) -> str:
-    from skillopt_kernel.console import score, table
-
-    rows = [
-        (kind, str(row["total"]), str(row["scored"]), score(row["hard_acc"]), score(row["soft"]))
-        for kind, row in result.by_kind.items()
-    ]
-    missing = result.n_items - result.n_scored
-    note = f"\n{missing} of {result.n_items} tasks have no score and are in no mean." if missing else ""
-    title = f"{result.skill} on {result.split}"
-    return f"{title}\n{table(('task type', 'tasks', 'scored', 'hard', 'soft'), rows)}{note}\nFolder: {result.folder}"

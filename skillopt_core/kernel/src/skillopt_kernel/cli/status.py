@@ -23,7 +23,8 @@ def status(run: Path, as_json: bool) -> int:
     if view.status == "foreign":
         raise RunDirectoryError(f"{view.problem} `skillopt runs FOLDER` lists the runs in a folder.")
     if as_json:
-        told = ("status", "problem", "config_name", "step", "total_steps", "current_score", "best_score", "best_step")
+        told = ["status", "problem", "config_name", "evaluates", "step", "total_steps"]
+        told += ["current_score", "best_score", "best_step"]
         echo(json.dumps({name: getattr(view, name) for name in told} | {"at": dict(view.at), "folder": str(run)}))
     else:
         echo(_text(view))
@@ -34,12 +35,15 @@ def _text(view: Any) -> str:
     from skillopt_kernel.console import score, table
 
     total = f" of {view.total_steps}" if view.total_steps is not None else ""
-    lines = [f"{view.config_name}: {view.status}, step {view.step}{total} committed"]
+    reached = f"evaluation on {view.evaluates}" if view.evaluates else f"step {view.step}{total} committed"
+    lines = [f"{view.config_name}: {view.status}, {reached}"]
     if view.holder is not None:
         at = ", ".join(f"{name} {value}" for name, value in view.at.items())
         lines.append(f"Process {view.holder.get('pid')} on {view.holder.get('host')}: {at or 'starting'}")
     if view.problem:
         lines.append(f"Problem: {view.problem}")
+    if view.evaluates:
+        return "\n".join([*lines, f"Last event {view.updated or 'none'}", *_evaluated(view.summary)])
     lines.append(f"Current {score(view.current_score)}, best {score(view.best_score)} (step {view.best_step})")
     lines.append(f"Last event {view.updated or 'none'}")
     if view.history:
@@ -50,6 +54,12 @@ def _text(view: Any) -> str:
         told = ", ".join(f"{name} {score(view.summary.get(key))}" for name, key in tests.items())
         lines += ["", f"Test: {told}"]
     return "\n".join(lines)
+
+
+def _evaluated(summary: Mapping[str, Any]) -> list[str]:
+    from skillopt_kernel.console.texts import evaluation_text
+
+    return ["", evaluation_text(summary)] if summary else []
 
 
 def _row(record: Mapping[str, Any]) -> tuple[str, ...]:

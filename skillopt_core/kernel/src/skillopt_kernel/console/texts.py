@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,10 +33,13 @@ def start_lines(data: Mapping[str, Any], *, training: bool) -> list[str]:
     """What is about to be done: models, data, schedule, gate, folder."""
     after = f" after step {data['step_done']}" if data["step_done"] else ""
     seed = f" (seed {data['seed']})" if training else ""
-    doing = "Evaluating on" if not training else "Resuming" if data["resumed"] else "Training"
-    told = {role: _model(about) for role, about in data["models"].items()}
+    doing = "Evaluating a skill on" if not training else "Resuming" if data["resumed"] else "Training"
+    start = data.get("start_skill", {})
+    told = {role: _model(about) for role, about in data["models"].items() if training or role != "optimizer"}
     splits = ", ".join(f"{count} {name}" for name, count in data["splits"].items())
     told["data"] = f"{data['environment']}: {splits} tasks"
+    if "evaluates" in data:
+        told |= {"skill": start.get("path", "-"), "split": data["evaluates"]}
     if training:
         batches = f"{data['accumulation']} x " if data["accumulation"] > 1 else ""
         steps = f"{data['steps_per_epoch']} steps of {batches}{data['batch_size']} tasks"
@@ -44,7 +47,6 @@ def start_lines(data: Mapping[str, Any], *, training: bool) -> list[str]:
         told["schedule"] = f"{data['epochs']} epochs of {steps}{several}"
         told["updates"] = f"{data['update']}, sized by the {data['scheduler']} scheduler"
         told["gate"] = data["gate"]
-        start = data.get("start_skill", {})
         if start.get("from") == "run":
             told["start"] = f"the best skill of the run {start['run']} (step {start['step']})"
         told["epoch end"] = ", ".join(data["epoch_end"]) or "no plugin performs an epoch-end update"
@@ -102,25 +104,54 @@ def summary_text(summary: RunSummary) -> str:
         interval = summary.intervals.get(f"{test}_hard")
         scores = (f"{prefix}_selection_hard", f"{test}_hard", f"{test}_soft")
         selection, hard, soft = (score(getattr(summary, field)) for field in scores)
-        between = f"{interval[0]:.2f} to {interval[1]:.2f}" if interval else "-"
-        rows.append((name, selection, hard, between, soft, str(getattr(summary, f"{test}_n"))))
+        rows.append((name, selection, hard, _between(interval), soft, str(getattr(summary, f"{test}_n"))))
     headings = ("skill", "selection", "test", "95% interval", "test soft", "tasks")
-    total = summary.token_summary.get("_total", {})
-    spent = told_spend(
-        total.get("calls", 0), total.get("total_tokens"), total.get("unknown_calls", 0), total.get("usd")
-    )
     lines = [
         table(headings, rows),
         "",
         f"{summary.total_steps} steps: {summary.total_accepts} accepted, {summary.total_rejects} rejected, "
         f"{summary.total_skips} skipped, {summary.total_undecided} undecided, {summary.total_forced} forced",
-        f"{summary.total_wall_time_s:.1f}s, {spent}",
+        f"{summary.total_wall_time_s:.1f}s, {_spent(summary.token_summary)}",
     ]
     if summary.model_failures:
         failures = ", ".join(f"{count} {name}" for name, count in summary.model_failures.items())
         lines.append(f"Optimizer calls that came to nothing: {failures}")
     lines += [f"Note: {note}" for note in summary.notes]
     return "\n".join(lines)
+
+
+def evaluation_text(summary: Mapping[str, Any]) -> str:
+    """What `eval_summary.json` says: a row for each task type and one for all, what has no score, what it used."""
+    rows = [
+        (
+            kind,
+            str(row["total"]),
+            str(row["scored"]),
+            score(row["hard_acc"]),
+            _between(row["interval"]),
+            score(row["soft"]),
+        )
+        for kind, row in summary["by_kind"].items()
+    ]
+    missing = summary["n_items"] - summary["n_scored"]
+    lines = [
+        f"{summary['skill']} on {summary['split']}",
+        table(("task type", "tasks", "scored", "hard", "95% interval", "soft"), rows),
+        f"Used: {_spent(summary['token_summary'])}",
+    ]
+    if missing:
+        told = f"{missing} of {summary['n_items']} tasks have no score and are in no mean"
+        lines.append(f"Note: {told}; run the same command again, and they are asked again.")
+    return "\n".join(lines)
+
+
+def _between(interval: Sequence[float] | None) -> str:
+    return f"{interval[0]:.2f} to {interval[1]:.2f}" if interval else "-"
+
+
+def _spent(token_summary: Mapping[str, Any]) -> str:
+    total = token_summary.get("_total", {})
+    return told_spend(total.get("calls", 0), total.get("total_tokens"), total.get("unknown_calls", 0), total.get("usd"))
 
 
 def seeds_text(summary: SeedsSummary) -> str:

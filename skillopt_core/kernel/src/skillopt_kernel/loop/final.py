@@ -16,7 +16,7 @@ from skillopt_kernel.loop.state import save
 from skillopt_kernel.models.spending import token_summary
 from skillopt_kernel.records import Ask, Outcome
 from skillopt_kernel.splits import PARTS
-from skillopt_kernel.statistics import wilson_interval
+from skillopt_kernel.statistics import score_interval
 from skillopt_kernel.store.files import write_json
 from skillopt_kernel.version import version_of
 
@@ -74,6 +74,12 @@ def test_skills(run: RunContext) -> Tested:
                 write_json(run.directory.root / folder / "summary.json", by_kind(outcomes))
             made["hard"], made["soft"] = compute_score(outcomes)
     return tested
+
+
+def hard_interval(outcomes: Sequence[Outcome]) -> tuple[float, float] | None:
+    """The 95 % interval of the mean hard score, low and high; `None` where nothing is scored, or too little."""
+    interval = score_interval([outcome.hard for outcome in outcomes if outcome.scored])
+    return None if interval is None else (interval.low, interval.high)
 
 
 def unscored(outcomes: Sequence[Outcome]) -> int:
@@ -156,14 +162,13 @@ def test_fields(tested: Tested) -> dict[str, Any]:
     fields: dict[str, Any] = {"intervals": {}, "by_kind": {}}
     for prefix, outcomes in tested.items():
         hard, soft = compute_score(outcomes)
-        scored = [outcome.hard for outcome in outcomes if outcome.scored]
-        fields |= {f"{prefix}_hard": hard, f"{prefix}_soft": soft, f"{prefix}_n": len(scored)}
+        scored = len(outcomes) - unscored(outcomes)
+        fields |= {f"{prefix}_hard": hard, f"{prefix}_soft": soft, f"{prefix}_n": scored}
         first = fields["baseline_test_hard"]
         if prefix != "baseline_test":
             fields[f"{prefix}_delta_hard"] = None if hard is None or first is None else hard - first
-        if scored and all(value in (0.0, 1.0) for value in scored):
-            interval = wilson_interval(int(sum(scored)), len(scored))
-            fields["intervals"][f"{prefix}_hard"] = [interval.low, interval.high] if interval is not None else None
+        if interval := hard_interval(outcomes):
+            fields["intervals"][f"{prefix}_hard"] = list(interval)
         if outcomes:
             fields["by_kind"][prefix] = by_kind(outcomes)
     return fields

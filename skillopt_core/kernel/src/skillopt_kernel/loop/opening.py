@@ -100,6 +100,7 @@ def about(run: RunContext) -> dict[str, Any]:
         "best_score": state.best_score,
         "models": run.models.describe(),
         "splits": {name: len(getattr(run.splits, name)) for name in PARTS},
+        **({"evaluates": run.evaluates} if run.evaluates else {}),
         "epochs": run.settings.train.num_epochs,
         "steps_per_epoch": run.plan.steps_per_epoch,
         "total_steps": run.plan.total_steps,

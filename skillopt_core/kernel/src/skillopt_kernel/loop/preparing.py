@@ -32,7 +32,10 @@ EXECUTORS = {"thread": "threads", "process": "processes"}
 
 @define(eq=False)
 class Prepared:
-    """A configuration with its drivers made and its data checked; nothing is written or spent yet."""
+    """A configuration with its drivers made and its data checked; nothing is written or spent yet.
+
+    evaluates  the split on which the skill is only evaluated, or "all"; empty: the skill is trained
+    """
 
     settings: Config
     hooks: HookCalls
@@ -46,6 +49,7 @@ class Prepared:
     models: Models
     executor: str
     logger: logging.Logger
+    evaluates: str
 
     @cached_property
     def fingerprint(self) -> dict[str, Any]:
@@ -62,14 +66,17 @@ class Prepared:
             "data": data.hexdigest()[:16],
             "prompts": {name: prompt.hash for name, prompt in self.prompts.items()},
             "drivers": owners,
+            **({"evaluates": self.evaluates} if self.evaluates else {}),
         }
 
 
-def prepare(config: Config, plugins: Sequence[tuple[str, Any]] = (), *, skill: str | None = None) -> Prepared:
+def prepare(
+    config: Config, plugins: Sequence[tuple[str, Any]] = (), *, skill: StartSkill | None = None, evaluates: str = ""
+) -> Prepared:
     """Assemble the hooks, let them configure, make the drivers and check the data.
 
-    plugins: further hook plugins as (name, object), asked before the defaults. skill: the text to start from,
-    in place of the configured one.
+    plugins: further hook plugins as (name, object), asked before the defaults. skill: what to start from,
+    in place of what is configured. evaluates: the split on which it is only evaluated; empty: it is trained.
     """
     logger = logging.getLogger("skillopt")
     folder = config.path.parent if config.path is not None else Path.cwd()
@@ -80,7 +87,8 @@ def prepare(config: Config, plugins: Sequence[tuple[str, Any]] = (), *, skill: s
     splits = environment.splits()
     check_splits(splits, selection_needed=config.evaluation.use_gate)
     splits = first_tasks(splits, config)
-    check_train_size(config.train.train_size, len(splits.train))
+    if not evaluates:
+        check_train_size(config.train.train_size, len(splits.train), config.env.limit)
     models = open_models(config, logger)
     models.check_capabilities("target", environment.targets)
     models.check_capabilities("optimizer")
@@ -90,7 +98,7 @@ def prepare(config: Config, plugins: Sequence[tuple[str, Any]] = (), *, skill: s
         hooks=assembled.calls,
         environment=environment,
         splits=splits,
-        start=start_skill(config, environment) if skill is None else StartSkill(skill, {"from": "argument"}),
+        start=skill or start_skill(config, environment),
         mode=mode,
         scheduler=_driver(config, "scheduler", context),
         gate=_driver(config, "gate", context),
@@ -98,6 +106,7 @@ def prepare(config: Config, plugins: Sequence[tuple[str, Any]] = (), *, skill: s
         models=models,
         executor=executor_for(config, environment),
         logger=logger,
+        evaluates=evaluates,
     )
 
 

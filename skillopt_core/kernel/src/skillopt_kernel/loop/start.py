@@ -22,7 +22,7 @@ BEST = "best_skill.md"
 
 @frozen
 class StartSkill:
-    """A text and where it comes from, as `summary.json` tells it: `from` is file, run, environment or argument."""
+    """A text and where it comes from, as `summary.json` tells it: `from` is file, run or environment."""
 
     text: str
     source: Mapping[str, Any]
@@ -35,7 +35,7 @@ def start_skill(config: Config, environment: Environment) -> StartSkill:
         give = getattr(environment, "initial_skill", None)
         text, source = "" if give is None else str(give()), {"from": "environment"}
     else:
-        text, source = best_of_run(path, key) if path.is_dir() else (read_skill(path, key), {"from": "file"})
+        text, source = skill_at(path, key)
         source = {"from": source["from"], "path": config.written(path), **source}
     limit, tokens = config.optimizer.max_skill_tokens, tokens_of(text)
     if 0 < limit < tokens:
@@ -46,11 +46,20 @@ def start_skill(config: Config, environment: Environment) -> StartSkill:
     return StartSkill(text, {**source, "hash": skill_hash(text)})
 
 
+def skill_at(path: Path, key: str) -> tuple[str, dict[str, Any]]:
+    """The skill in a file, or the best one of the run in a directory, and which of the two it is."""
+    return best_of_run(path, key) if path.is_dir() else (read_skill(path, key), {"from": "file"})
+
+
 def best_of_run(folder: Path, key: str) -> tuple[str, dict[str, Any]]:
     """The best skill of a finished run, and which run and step it is from. Raises `ConfigError` for anything else."""
     run, otherwise = read_run(folder), "or name the Markdown file of the skill that you mean"
     if run.status == "foreign":
         raise ConfigError(f"{key}: {folder} is a folder, but not a run directory; name a run directory, {otherwise}")
+    if run.evaluates:
+        raise ConfigError(
+            f"{key}: {folder} holds an evaluation, which makes no skill; name a run directory, {otherwise}"
+        )
     if run.status == "running":
         raise ConfigError(f"{key}: the run in {folder} is still under way (step {run.step}); wait for it, {otherwise}")
     if run.status == "unfinished":

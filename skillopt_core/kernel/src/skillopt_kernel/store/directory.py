@@ -43,10 +43,18 @@ class RunDirectory:
         directory = cls(free_place(root) if fresh else root)
         differences = directory.differences(fingerprint) if directory.begun else {}
         refused = {key: both for key, both in differences.items() if may_change is None or not may_change(key, *both)}
+        kind = refused.get("evaluates")
+        if kind is not None and None in kind:
+            held = "a training run; an evaluation" if kind[0] is None else "an evaluation; a training run"
+            raise RunDirectoryError(f"{root} holds {held} has a folder of its own: choose another (--out).")
         if refused:
-            lines = [f"  {key}: was {_shown(old)}, now {_shown(new)}" for key, (old, new) in refused.items()]
+            named = {"start_skill": "start_skill (hash of what the target is shown)"}
+            lines = [
+                f"  {named.get(key, key)}: was {_shown(old)}, now {_shown(new)}" for key, (old, new) in refused.items()
+            ]
             raise RunDirectoryError(
-                f"the run in {root} was begun with another configuration, so it cannot go on with this one:\n"
+                f"the {'evaluation' if 'evaluates' in fingerprint else 'run'} in {root} was begun with another "
+                f"configuration, so it cannot go on with this one:\n"
                 + "\n".join(lines)
                 + "\nPut these back, or begin another run beside it with --fresh (or in another folder with --out)."
             )

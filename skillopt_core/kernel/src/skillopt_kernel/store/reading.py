@@ -19,6 +19,8 @@ from skillopt_kernel.store.files import last_lines, read_lines, read_object
 from skillopt_kernel.store.lock import holder
 from skillopt_kernel.store.state import History, RunState
 
+EVALUATION = "eval_summary.json"
+
 RunStatus = Literal["running", "unfinished", "finished", "broken", "foreign"]
 
 
@@ -33,6 +35,7 @@ class RunView:
     at        what the last event says of the moment: epoch, step, stage; updated: its time
     holder    pid, host, since of the process that holds the lock
     history   the step records
+    evaluates the split on which a skill is only evaluated; empty for training. `summary` is then eval_summary.json
     """
 
     folder: Path
@@ -47,6 +50,7 @@ class RunView:
     at: Mapping[str, Any] = field(factory=dict)
     holder: Mapping[str, Any] | None = None
     history: tuple[Mapping[str, Any], ...] = ()
+    evaluates: str = ""
     summary: Mapping[str, Any] = field(factory=dict)
     updated: str = ""
 
@@ -63,7 +67,10 @@ def read_run(folder: Path) -> RunView:
 
 
 def _view(folder: Path) -> RunView:
-    summary = read_object(folder / SUMMARY) if (folder / SUMMARY).exists() else {}
+    evaluates = str(read_object(folder / FINGERPRINT).get("evaluates", ""))
+    told = folder / (EVALUATION if evaluates else SUMMARY)
+    summary = read_object(told) if told.exists() else {}
+    ended = bool(summary) if evaluates else summary.get("status") == FINISHED
     state = RunState.load(folder)
     tail = last_lines(folder / EVENTS, 200)  # what happens now
     first = next((event for _, event in read_lines(folder / EVENTS)), {})
@@ -72,7 +79,7 @@ def _view(folder: Path) -> RunView:
     held = holder(folder)
     return RunView(
         folder=folder,
-        status="running" if held is not None else "finished" if summary.get("status") == FINISHED else "unfinished",
+        status="running" if held is not None else "finished" if ended else "unfinished",
         config_name=str(begun.get("config") or folder.name),
         step=state.last_completed_step if state else 0,
         total_steps=begun.get("total_steps"),
@@ -83,6 +90,7 @@ def _view(folder: Path) -> RunView:
         holder=held,
         history=tuple(History(folder).load()),
         summary=summary,
+        evaluates=evaluates,
         updated=str(last.get("time", "")),
     )
 
