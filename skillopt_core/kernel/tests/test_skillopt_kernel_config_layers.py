@@ -93,6 +93,21 @@ def test_in_one_file_the_key_in_its_section_beats_the_flat_one(folder: Folder) -
     assert folder.load("reasoning_effort: high\nmodel: {reasoning_effort: ''}\n").model.reasoning_effort == ""
 
 
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("model: 3\nsandbox: x\n", "run.yaml:2:1: model: is a section, a mapping of keys"),
+        ("model: [a]\nminimax_temperature: '1'\n", "run.yaml:2:1: model: is a section, a mapping of keys"),
+        ("env: [probe_env]\n", "run.yaml:2:1: env: is a section, a mapping of keys"),
+        ("target: {a: 1}\n", "run.yaml:2:1: target: expected text, got a mapping"),
+        ("sandbox: {a: 1}\nmodel: {codex_sandbox: []}\nbatch_size: {a: 1}\n", "run.yaml:4:1: batch_size: expected a"),
+        ("env: probe_en\n", "run.yaml:2:1: env: there is no environment named 'probe_en'"),
+    ],
+)
+def test_wrong_shapes_are_told_with_their_place(folder: Folder, text: str, problem: str) -> None:
+    assert folder.problems(text)[0].startswith(problem)
+
+
 # Other names of a key --------------------------------------------------------------------------------------
 
 TOOL = "model: {target_backend: codex_exec, optimizer_backend: probe_chat}\n"

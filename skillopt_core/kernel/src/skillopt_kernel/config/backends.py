@@ -56,7 +56,9 @@ def resolve_backends(draft: Draft, model: ModelSettings) -> dict[str, BackendCho
 def _doubt_model(draft: Draft, role: str, backend: str) -> None:
     """Warn of a model that the earlier system's files named for every backend. It is kept: a user may mean it."""
     node = draft.section("model").get(role)
-    if node is not None and node.place.line and node.value in known.EARLIER_MODELS and backend in known.OTHER_MODELS:
+    if node is None or not node.place.line or backend not in known.OTHER_MODELS:
+        return
+    if str(node.value) in known.EARLIER_MODELS:
         draft.warnings.append(
             f"{node.where}: {node.alias or f'model.{role}'}: {node.value!r} is kept, but {backend} hardly serves it; "
             f"earlier versions had this default and replaced it. Delete the line for the default of {backend}"

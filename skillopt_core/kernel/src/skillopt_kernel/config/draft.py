@@ -74,7 +74,7 @@ class Draft(Structurer):
         """The place of a dotted key and its name, to begin a message with."""
         section, _, name = key.partition(".")
         node = self.section(section).get(name)
-        return f"{DEFAULT if node is None or node.empty else node.where}: {key}"
+        return f"{DEFAULT}: {key}" if node is None or node.empty else f"{node.where}: {node.alias or key}"
 
     def load(self, kind: str, name: str, where: str) -> Owner | None:
         """As `load_owner`; one that cannot be loaded is a problem."""

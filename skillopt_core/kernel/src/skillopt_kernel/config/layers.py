@@ -57,9 +57,11 @@ def in_sections(layer: Node, warnings: list[str]) -> Node:
             sections[name] = evolve(node, value=dict(node.value)) if isinstance(node.value, dict) else node
         else:
             loose.append((key or f"env.{name}", evolve(node, alias=name)))
-    model = sections.get("model", Node(None, layer.place)).value or {}
-    for name in [name for name in model if f"model.{name}" in known.RENAMED]:
-        loose.append((f"model.{name}", evolve(model.pop(name), alias=f"model.{name}")))
+    model: Any = sections["model"].value if "model" in sections else None
+    for key in known.RENAMED if isinstance(model, dict) else ():
+        name = key.partition(".")[2]
+        if name in model:
+            loose.append((key, evolve(model.pop(name), alias=key)))
     for key, node in sorted(loose, key=lambda item: _ORDER.get(item[0], 0)):
         section, _, name = known.RENAMED.get(key, key).partition(".")
         into = sections.setdefault(section, Node({}, layer.place))
