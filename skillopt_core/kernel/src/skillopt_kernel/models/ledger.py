@@ -38,7 +38,7 @@ TOLD = ("prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens
 _VERSION = 1
 _SCHEMA = f"""
 BEGIN;
-CREATE TABLE contents(hash TEXT PRIMARY KEY, data BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE contents(hash TEXT PRIMARY KEY, data BLOB NOT NULL);
 CREATE TABLE calls(
     number INTEGER PRIMARY KEY, role TEXT NOT NULL, scope TEXT NOT NULL, ordinal INTEGER NOT NULL, digest TEXT NOT NULL,
     stage TEXT NOT NULL, epoch INTEGER, step INTEGER, backend TEXT NOT NULL, model TEXT NOT NULL, status TEXT NOT NULL,
@@ -114,13 +114,13 @@ class Ledger:
         usage = row.pop("usage") or Usage()
         row |= {name: getattr(usage, name) for name in TOLD}
         row["error"] = None if call.error is None else whole_characters(call.error)
-        row["reply"] = None if reply is None else zlib.compress(reply_document(reply))
-        row |= {"digest": asked.digest, "request": zlib.compress(json_line(asked.document)), "process": self._process}
+        row["reply"] = None if reply is None else _compressed(reply_document(reply))
+        row |= {"digest": asked.digest, "request": _compressed(json_line(asked.document)), "process": self._process}
         columns, places = ", ".join(row), ", ".join("?" * len(row))
         with self._lock, self._telling(), self._transaction():
             for name, text in asked.texts.items():
                 if not self._rows("SELECT 1 FROM contents WHERE hash = ?", (name,)):
-                    data = zlib.compress(text.encode("utf-8"))
+                    data = _compressed(text.encode("utf-8"))
                     self._database.execute("INSERT INTO contents VALUES (?, ?)", (name, data))
             made = self._database.execute(f"INSERT INTO calls({columns}) VALUES ({places})", tuple(row.values()))
             return made.lastrowid or 0
@@ -221,6 +221,10 @@ class Ledger:
             yield
         except (sqlite3.Error, zlib.error, ValueError) as error:
             raise RunDirectoryError(_sentence(self.path, error)) from error
+
+
+def _compressed(data: bytes) -> bytes:
+    return zlib.compress(data, 1)  # a third of the time of the usual level, for a tenth more of text
 
 
 def _connect(path: Path | None, read_only: bool) -> sqlite3.Connection:
