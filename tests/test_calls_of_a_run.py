@@ -195,10 +195,10 @@ def test_a_conversation_that_broke_off_goes_on_and_a_judge_that_failed_is_asked_
         text = str(body["messages"])
         third_turn = body["model"] == "target" and "train-0?" in text and len(body["messages"]) == 6
         if broken and (third_turn or (body["model"] == "judge" and "train-4?" in text)):
-            return Reply(delay=10)
+            return Reply(delay=15)
         return model(body)
 
-    options = ("-o", "train.num_epochs=1", "train.batch_size=8", "env.exec_timeout=3")
+    options = ("-o", "train.num_epochs=1", "train.batch_size=8", "env.exec_timeout=6")
     with ChatServer(breaking) as server:
         config = configure(project, server)
         project.kill_when(
