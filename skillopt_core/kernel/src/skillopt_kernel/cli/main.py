@@ -15,10 +15,10 @@ from skillopt_kernel.console import error as report
 from skillopt_kernel.errors import ModelError, SkillOptError, told
 
 COMMANDS: dict[str, tuple[str, str]] = {
-    "train": ("skillopt_kernel.cli.train:train", "Train a skill: CONFIG is a file or a packaged name"),
-    "eval": ("skillopt_kernel.cli.evaluate:evaluate", "Score a skill on one split"),
+    "train": ("skillopt_kernel.cli.train:train", "Train a skill, or go on with an unfinished run"),
+    "eval": ("skillopt_kernel.cli.evaluate:evaluate", "Score a skill on one split of the data"),
     "config": ("skillopt_kernel.cli.config:config", "Show a configuration and where each value came from"),
-    "status": ("skillopt_kernel.cli.status:status", "What a run, also a live one, has reached"),
+    "status": ("skillopt_kernel.cli.status:status", "What a run has reached, also while it is running"),
     "runs": ("skillopt_kernel.cli.runs:runs", "List the runs in a folder"),
     "plugins": ("skillopt_kernel.cli.plugins:plugins", "List what is installed, show one plugin, check all"),
     "hooks": ("skillopt_kernel.cli.hooks:hooks", "List the hooks, explain who is asked"),

@@ -38,7 +38,11 @@ class SeveralAfterOneFlag(click.Command):
         words, in_list = iter(args), False
         for word in words:
             if word in self.FLAGS:
-                spread += [word, *islice(words, 1)]
+                value = list(islice(words, 1))
+                if value and "=" not in value[0]:
+                    sentence = f"{word} {value[0]}: expected section.key=value, such as {word} train.batch_size=8"
+                    raise click.UsageError(sentence, ctx)
+                spread += [word, *value]
                 in_list = True
             elif in_list and "=" in word and not word.startswith("-"):
                 spread += ["-o", word]
@@ -55,7 +59,7 @@ def override_option(function: OverrideCommand) -> OverrideCommand:
         "overrides",
         multiple=True,
         metavar="SECTION.KEY=VALUE",
-        help="Override a key; may be repeated, and may take several.",
+        help="Override keys, as in -o train.batch_size=8 env.limit=20; may be repeated.",
     )(function)
 
 
@@ -86,13 +90,28 @@ def loaded(argument: str | None, option: str | None, overrides: Sequence[str]) -
     return config
 
 
+class Folder(click.Path):
+    """A folder's path. An empty text would be the working directory, which nobody means by it."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value == "":
+            self.fail("it is empty; name a folder.", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 def run_options(function: OverrideCommand) -> OverrideCommand:
     """What every command takes that runs a configuration."""
     options = (
         click.option("--json", "as_json", is_flag=True, help="Show each event, and the result last, as lines of JSON."),
         click.option("--quiet", "-q", is_flag=True, help="Show nothing but the result."),
         override_option,
-        click.option("--out", "--out_root", "out", type=click.Path(path_type=Path), help="The folder to write into."),
+        click.option(
+            "--out",
+            "--out_root",
+            "out",
+            type=Folder(path_type=Path),
+            help="The folder to write into; without it, one in outputs with the configuration's name.",
+        ),
         config_options,
     )
     for option in options:

@@ -20,7 +20,7 @@ def runs(folder: Path) -> int:
     from skillopt_kernel.store.reading import find_runs
 
     if not folder.is_dir():
-        raise RunDirectoryError(f"{folder} is not a folder; name the folder that holds the runs.")
+        raise RunDirectoryError(f"there is no folder {folder} here; `skillopt runs FOLDER` lists the runs in another.")
     views = find_runs(folder)
     if not views:
         echo(f"There is no run in {folder}.")

@@ -14,7 +14,7 @@ import click
 @click.argument("run", type=click.Path(path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
 def status(run: Path, as_json: bool) -> int:
-    """What the run in the folder RUN has reached; reads only, also while it is running."""
+    """What the training run or evaluation in the folder RUN has reached; reads only, also while it is running."""
     from skillopt_kernel.console import echo
     from skillopt_kernel.errors import RunDirectoryError
     from skillopt_kernel.store.reading import read_run
@@ -35,7 +35,7 @@ def _text(view: Any) -> str:
     from skillopt_kernel.console import score, table
 
     total = f" of {view.total_steps}" if view.total_steps is not None else ""
-    reached = f"evaluation on {view.evaluates}" if view.evaluates else f"step {view.step}{total} committed"
+    reached = f"evaluation on {view.evaluates}" if view.evaluates else f"{view.step}{total} steps done"
     lines = [f"{view.config_name}: {view.status}, {reached}"]
     if view.holder is not None:
         at = ", ".join(f"{name} {value}" for name, value in view.at.items())
@@ -44,7 +44,9 @@ def _text(view: Any) -> str:
         lines.append(f"Problem: {view.problem}")
     if view.evaluates:
         return "\n".join([*lines, f"Last event {view.updated or 'none'}", *_evaluated(view.summary)])
-    lines.append(f"Current {score(view.current_score)}, best {score(view.best_score)} (step {view.best_step})")
+    lines.append(
+        f"Gate score: current skill {score(view.current_score)}, best {score(view.best_score)} (step {view.best_step})"
+    )
     lines.append(f"Last event {view.updated or 'none'}")
     if view.history:
         headings = ("step", "epoch", "action", "rollout", "candidate", "current", "best")
@@ -52,7 +54,7 @@ def _text(view: Any) -> str:
     if view.summary:
         tests = {"first": "baseline_test_hard", "best": "test_hard", "last": "final_test_hard"}
         told = ", ".join(f"{name} {score(view.summary.get(key))}" for name, key in tests.items())
-        lines += ["", f"Test: {told}"]
+        lines += ["", f"Test score of the skills: {told}"]
     return "\n".join(lines)
 
 
