@@ -183,13 +183,15 @@ def test_a_run_survives_the_loss_of_its_workers(tmp_path: Path, server: ChatServ
 def test_an_attempt_whose_worker_always_crashes_is_missing_with_its_reason(tmp_path: Path, server: ChatServer) -> None:
     there = Trainee(tmp_path, server)
     items = there.project.json("data/train/items.json")
-    items[0]["attempt"] = ["end"]
+    items[0]["attempt"] = ["ask", "end"]
     there.project.write("data/train/items.json", json.dumps(items))
     there.train("run", "train.num_epochs=1").ok()
     rows = [row for row in there.project.lines("run/outcomes.jsonl") if row["id"] == "train0"]
     assert rows and all("hard" not in row for row in rows)
     assert "about to crash (worker lost, run 3 times)" in json.dumps(rows[0])
-    assert len((there.project.folder / "marks" / "train0.attempt").read_text().split()) == 3
+    assert len((there.project.folder / "marks" / "train0.attempt").read_text().split()) == 3 * len(rows)
+    asked = [received for received in server.requests if received.body["messages"][0]["content"] == "Are you there?"]
+    assert len(asked) == len(rows), "a call that was finished is not made again when its job is"
 
 
 @needs_proc
