@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from skillopt_kernel import evaluate
 from skillopt_testkit.project import KINDS, Project
+from skillopt_testkit.servers import ChatServer, Reply
 
 
 @pytest.fixture(scope="module")
@@ -130,6 +133,41 @@ def test_a_finished_evaluation_is_shown_and_not_repeated(project: Project) -> No
     project.run(*words).ok()
     assert project.json("scores/eval_summary.json")["hard"] == json.loads(summary)["hard"]
     assert calls(project, "scores") == 12
+
+
+def test_a_killed_evaluation_goes_on_and_tells_the_use_of_both_processes(project: Project) -> None:
+    words = ("eval", "config.yaml", "--skill", "skill.md", "--out", "scores")
+    slow = ("-o", "model.target_simulated_latency=0.2", "env.workers=2")
+    project.kill_when(lambda: len(project.lines("scores/outcomes.jsonl")) >= 4, *words, *slow)
+    assert not (project.folder / "scores/eval_summary.json").exists()
+    assert "unfinished, evaluation on selection" in project.run("status", "scores").ok().out
+    project.run(*words).ok()
+    rows = project.lines("scores/outcomes.jsonl")
+    assert len(rows) == len({row["id"] for row in rows}) == 12
+    summary = project.json("scores/eval_summary.json")
+    assert summary["n_scored"] == 12 and summary["token_summary"]["_total"]["calls"] >= 12
+
+
+def test_tasks_without_a_score_are_told_and_asked_again(project: Project) -> None:
+    slow = True
+
+    def answer(request: Mapping[str, Any]) -> Reply:
+        return Reply("<answer>none</answer>", delay=3.0 if slow and "at line 13?" in str(request) else 0.0)
+
+    with ChatServer(answer) as server:
+        keys = ("model.target_backend=openai_compatible", f"openai_compatible_base_url={server.url}")
+        words = ("eval", "config.yaml", "--skill", "skill.md", "--out", "scores", "-o", *keys, "env.exec_timeout=1.5")
+        first = project.run(*words)
+        assert first.code == 3, first.err
+        # On a busy machine another call may have been too slow as well.
+        missing = 12 - project.json("scores/eval_summary.json")["n_scored"]
+        assert 1 <= missing < 12
+        assert f"Note: {missing} of 12 tasks have no score and are in no mean; run the same command again" in first.out
+        slow = False
+        asked = len(server.requests)
+        project.run(*words, "env.exec_timeout=60").ok()
+        assert len(server.requests) == asked + missing
+    assert project.json("scores/eval_summary.json")["n_scored"] == 12
 
 
 def test_evaluations_are_listed_as_what_they_are(project: Project) -> None:

@@ -60,6 +60,7 @@ def test_the_bundle_and_an_environment_train_the_demo(installation):
     assert "analyst_failure" in installation.skillopt("config", "show", "demo", "--prompts")
     assert "simulated" in installation.skillopt("plugins")
     assert "0 findings" in installation.skillopt("plugins", "check")
+    assert all((installation.folder / "bin" / name).is_file() for name in ("skillopt-train", "skillopt-eval"))
     evaluated = installation.skillopt(
         "eval", "demo", "--skill", "run/best_skill.md", "--split", "test", "--out", "eval"
     )
