@@ -28,6 +28,7 @@ OTHERS = {
     },
     "autonomous": {"lr_control_mode": "autonomous"},
     "whole": {"skill_update_mode": "full_rewrite_minibatch"},
+    "aware": {"use_skill_aware_reflection": True, "skill_aware_consolidate_threshold": 1},
 }
 """Variant -> how its section `optimizer` differs."""
 
@@ -63,7 +64,7 @@ State is saved after steps 1 and 2, epoch 1, steps 3 and 4, epoch 2; then a proc
 AT_EPOCH_END = [
     Place("runtime_state.json", "after", 2),
     Place("slow_update", "before"),
-    Place(f"{END}/rollout/predictions/*/conversation.json", "before", 2),
+    Place(f"{END}/rollout_*/predictions/*/conversation.json", "before", 2),
     Place(f"{END}/candidate_skill.md", "before"),
     Place(f"{END}/candidate_skill.md", "after"),
     Place(f"{END}/selection_eval/predictions/*/conversation.json", "before", 5),
@@ -127,10 +128,12 @@ def patch(tmp_path_factory: pytest.TempPathFactory) -> Unbroken:
 
 @pytest.fixture(scope="module")
 def others(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Unbroken]:
-    return {
-        name: make(tmp_path_factory.mktemp(name), {**PATCH, "optimizer": PATCH["optimizer"] | changes})
-        for name, changes in OTHERS.items()
-    }
+    def made(name: str) -> Unbroken:
+        model = {"simulated_lapses": 0.8 if name == "aware" else 0.0}
+        settings = {**PATCH, "optimizer": PATCH["optimizer"] | OTHERS[name], "model": model}
+        return make(tmp_path_factory.mktemp(name), settings)
+
+    return {name: made(name) for name in OTHERS}
 
 
 def assert_resumed(unbroken: Unbroken, out: Path, *places: Place) -> None:
@@ -153,6 +156,10 @@ def test_the_unbroken_runs_have_what_is_to_be_resumed(patch: Unbroken, others: d
         assert files[f"{END}/slow_result.json"]["action"] == action
         assert files[f"{META}/meta_skill_result.json"]["action"] == "write_meta_skill"
     assert any(step["lr_decision"] for step in others["autonomous"][1]["history.json"])
+    aware = others["aware"][1]
+    assert any(step["n_appendix_notes_added"] for step in aware["history.json"])
+    waiting = [aware[name]["waited"] for name in aware if name.endswith("appendix_notes.json")]
+    assert any(waiting), "notes fell with a candidate and joined the next"
 
 
 @pytest.mark.parametrize("number", range(len(IN_STEP)), ids=lambda number: str(IN_STEP[number]))
@@ -189,9 +196,21 @@ def test_killed_before_anything_is_saved(patch: Unbroken, tmp_path: Path) -> Non
                 Place("runtime_state.json", "before"),
             ),
         ),
+        (
+            "aware",
+            (
+                Place("steps/step_0004/appendix_notes.json", "after"),
+                Place("gate", "after"),
+                Place("runtime_state.json", "before"),
+                Place("runtime_state.json", "after"),
+                Place("steps/step_0005/appendix_notes.json", "after"),
+                Place("gate", "after"),
+                Place("skills/skill_v0005.md", "after"),
+            ),
+        ),
         ("whole", (Place("aggregate", "after"), Place("steps/step_0001/full_rewrite_result.json", "after"))),
     ],
-    ids=["forced", "autonomous", "whole"],
+    ids=["forced", "autonomous", "aware", "whole"],
 )
 def test_killed_in_another_mode(
     others: dict[str, Unbroken], tmp_path: Path, variant: str, places: tuple[Place, ...]
