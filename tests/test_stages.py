@@ -203,6 +203,17 @@ def test_scores_are_never_cut_to_zero_or_one() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("candidate", "current", "best", "action"),
+    [
+        (0.9, 0.5, 0.5, "accept_new_best"), (0.6, 0.4, 0.8, "accept"), (0.8, 0.5, 0.8, "accept"),
+        (0.5, 0.5, 0.5, "reject"), (0.2, 0.5, 0.5, "reject"),
+    ],
+)  # fmt: skip
+def test_the_vectors_of_the_gate(candidate: float, current: float, best: float, action: str) -> None:
+    assert evaluate_gate(candidate, current, best) == action
+
+
 def outcome(name: str, hard: float | None) -> Outcome:
     return Outcome(name, "", "h", 1, score=None if hard is None else Score(hard, hard))
 
@@ -273,6 +284,18 @@ def test_a_failure_pattern_keeps_the_tasks_of_its_own_group() -> None:
     assert failure_patterns([first, second]) == (
         {"pattern": "timeout", "description": "stalled", "count": 3, "task_ids": ["a", "b", "c"]},
         {"pattern": "format", "description": "", "count": 1, "task_ids": ["c"]},
+    )
+
+
+def test_failures_that_no_analyst_named_are_told_by_the_beginning_of_their_feedback() -> None:
+    """A step whose analysts gave nothing usable still tells what failed."""
+    unread = Proposal("fail_000", "failure", task_ids=("a", "b", "d"), error="unusable_reply: no JSON")
+    named = Proposal("fail_001", "failure", task_ids=("c",), failures=(FailurePattern("timeout", 1, "", ("c",)),))
+    told = {"a": "timeout: command stalled", "b": "wrong unit", "c": "other: x", "d": ""}
+    failed = [Outcome(name, "", "h", 1, score=Score(0.0, 0.0, text)) for name, text in told.items()]
+    assert failure_patterns([unread, named], failed) == (
+        {"pattern": "timeout", "description": "", "count": 2, "task_ids": ["c", "a"]},
+        {"pattern": "wrong unit", "description": "", "count": 1, "task_ids": ["b"]},
     )
 
 

@@ -7,6 +7,7 @@ seen. Selection tasks and their trajectories never enter it: only the gate's two
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any
 
 import attrs
@@ -14,7 +15,7 @@ from attrs import frozen
 
 from skillopt_kernel.interfaces import Step, UpdateMode
 from skillopt_kernel.models.pricing import estimate_tokens
-from skillopt_kernel.records import FailurePattern, GateDecision, Proposal
+from skillopt_kernel.records import FailurePattern, GateDecision, Outcome, Proposal
 
 TOLD_STATUSES = ("unmatched", "ambiguous", "protected", "invalid")
 """What an optimizer can do better next time; no_op and over_budget are no mistakes of an anchor."""
@@ -43,13 +44,14 @@ class MemoryEntry:
 def remember(step: Step, mode: UpdateMode, decision: GateDecision, failure_below: float) -> MemoryEntry:
     """The entry of a step that has just ended, whichever way."""
     scored = [outcome for outcome in step.outcomes if outcome.scored]
+    failed = [outcome for outcome in scored if outcome.failed(failure_below)]
     reports = step.applied.reports if step.applied is not None else ()
     entry = MemoryEntry(
         step=step.number,
         action=decision.action,
         n_total=len(scored),
-        n_fail=sum(outcome.failed(failure_below) for outcome in scored),
-        failure_patterns=failure_patterns(step.proposals),
+        n_fail=len(failed),
+        failure_patterns=failure_patterns(step.proposals, failed),
         not_applied=tuple(
             {"edit": _described(mode, report.item), "status": report.status, "detail": report.detail}
             for report in reports
@@ -73,10 +75,18 @@ def _described(mode: UpdateMode, item: Any) -> str:
     return mode.describe_item(item) if attrs.has(type(item)) else repr(item)[:200]
 
 
-def failure_patterns(proposals: Sequence[Proposal]) -> tuple[dict[str, Any], ...]:
-    """The causes that analysts named, each with the tasks of its own group; equal names are joined."""
+def failure_patterns(proposals: Sequence[Proposal], failed: Sequence[Outcome] = ()) -> tuple[dict[str, Any], ...]:
+    """The causes that analysts named, each with the tasks of its own group; equal names are joined.
+
+    Where the analyst of a group named none, its failed attempts are told by the first 100 characters of their
+    feedback, up to a colon.
+    """
+    unnamed = {name for one in proposals if one.source == "failure" and not one.failures for name in one.task_ids}
+    found = [failure for proposal in proposals for failure in proposal.failures]
+    causes = [(one.task_id, one.score.feedback.partition(":")[0].strip()[:100]) for one in failed if one.score]
+    found += [FailurePattern(cause, 1, task_ids=(name,)) for name, cause in causes if cause and name in unnamed]
     joined: dict[str, FailurePattern] = {}
-    for one in (failure for proposal in proposals for failure in proposal.failures):
+    for one in found:
         earlier = joined.get(one.pattern, attrs.evolve(one, count=0, task_ids=()))
         ids = tuple(dict.fromkeys((*earlier.task_ids, *one.task_ids)))
         joined[one.pattern] = attrs.evolve(earlier, count=earlier.count + one.count, task_ids=ids)
@@ -85,13 +95,8 @@ def failure_patterns(proposals: Sequence[Proposal]) -> tuple[dict[str, Any], ...
 
 def kept(entries: Sequence[MemoryEntry], tokens: int = KEPT_TOKENS) -> list[MemoryEntry]:
     """The newest entries whose text has at most about so many tokens together, in their order."""
-    found: list[MemoryEntry] = []
-    for entry in reversed(entries):
-        tokens -= estimate_tokens(_entry_text(entry))
-        if tokens < 0:
-            break
-        found.insert(0, entry)
-    return found
+    sizes = accumulate(estimate_tokens(_entry_text(entry)) for entry in reversed(entries))
+    return list(entries[len(entries) - sum(size <= tokens for size in sizes) :])
 
 
 def memory_text(entries: Sequence[MemoryEntry]) -> str:
@@ -113,9 +118,8 @@ def _entry_text(entry: MemoryEntry) -> str:
             f"to {most}{_number(entry.score_after)}. Do not propose them again as they were:"
         )
     lines += [f"{number}. {text}" for number, text in enumerate(entry.rejected_edits, 1)]
-    if entry.not_applied:
-        lines.append("These edits could not be applied:")
-        lines += [f"- {one['edit']} ({one['status']}: {one['detail']})" for one in entry.not_applied]
+    lines += ["These edits could not be applied:"] if entry.not_applied else []
+    lines += [f"- {one['edit']} ({one['status']}: {one['detail']})" for one in entry.not_applied]
     return "\n".join(lines)
 
 
