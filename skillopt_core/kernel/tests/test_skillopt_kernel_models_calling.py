@@ -45,7 +45,7 @@ def test_what_passes_is_tried_again_and_recorded_once() -> None:
     assert len(model.requests) == 3
     (event,) = events
     # Of the 0.05 s that were asked for, what passed before the wait began is none of it.
-    assert 0 < event["waited"]
+    assert event["waited"] > 0
     assert {key: event[key] for key in ("role", "stage", "model", "tries", "ok", "prompt_tokens")} == {
         "role": "target", "stage": "rollout", "model": "scripted", "tries": 3, "ok": True, "prompt_tokens": 10,
     }  # fmt: skip
