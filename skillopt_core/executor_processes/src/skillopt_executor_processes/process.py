@@ -198,11 +198,9 @@ class WorkerProcess:
 
 
 def is_running(process: subprocess.Popen[bytes]) -> bool:
-    """Whether a process has not ended yet. On POSIX it is not reaped, so that its number stays its own."""
-    if os.name != "posix":
+    """Whether a process has not ended yet. Where the system can tell without reaping it, its number stays its own."""
+    if process.returncode is not None or not hasattr(os, "waitid"):
         return process.poll() is None
-    if process.returncode is not None:
-        return False
     try:
         return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
     except ChildProcessError:
@@ -210,8 +208,8 @@ def is_running(process: subprocess.Popen[bytes]) -> bool:
 
 
 def end_group(process: subprocess.Popen[bytes]) -> None:
-    """Kill a process with all of its group, and reap it. The group is killed first: until then its number is taken."""
-    if process.returncode is None and os.name == "posix":
+    """Kill a process with all of its group, and reap it; the group first, while the process still holds its number."""
+    if os.name == "posix":
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
     with contextlib.suppress(OSError):
