@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import logging
-import random
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from itertools import count
 from typing import Any
 
 import attrs
 from attrs import define, field, frozen
 
-from skillopt_kernel.errors import CallTimeout, Cancelled, ModelError, PassingError
+from skillopt_kernel.errors import ModelError, PassingError
 from skillopt_kernel.interfaces import ChatModel
 from skillopt_kernel.models.call_text import Asked, CallKey, describe_request
 from skillopt_kernel.models.ledger import OK, TOLD, CallRecord, Ledger
+from skillopt_kernel.models.limits import EndpointLimit
 from skillopt_kernel.models.pricing import usd_of
 from skillopt_kernel.models.requests import ChatReply, ChatRequest
+from skillopt_kernel.models.retrying import RetryPolicy
 from skillopt_kernel.store.files import now
 from skillopt_kernel.store.redaction import Redactor
 
@@ -28,84 +28,8 @@ Emit = Callable[[dict[str, Any]], None]
 NOBODYS = CallKey()
 """Of a call that belongs to no scope."""
 
-_LOOK_AROUND = 0.1
-"""Seconds after which a waiting call looks whether the run was stopped."""
-
 # stamina logs each retry as a warning; without any handler Python would write it to stderr, into the live display.
 logging.getLogger("stamina").addHandler(logging.NullHandler())
-
-
-@frozen
-class RetryPolicy:
-    """How long a passing failure is borne.
-
-    tries         calls of the backend at most, the first included
-    first_tries   the same while the endpoint has not answered once in this run: more likely its address is wrong
-    first_wait    seconds: the wait before try n is drawn from 0 .. first_wait * 2^(n-2) ("full jitter":
-                  Marc Brooker, Exponential Backoff and Jitter, AWS Architecture Blog, 2015)
-    longest_wait  seconds: the most that is waited before one try, and the most that an endpoint may ask for
-    """
-
-    tries: int = 8
-    first_tries: int = 4
-    first_wait: float = 1.0
-    longest_wait: float = 120.0
-
-    def wait_before(self, next_try: int, retry_after: float | None) -> float | None:
-        """Seconds to wait before `next_try` (from 2); `None` when the endpoint asks for too much."""
-        jitter = random.uniform(0.0, min(self.longest_wait, self.first_wait * 2.0 ** (next_try - 2)))
-        if retry_after is None:
-            return jitter
-        # What was asked for is the least; the jitter spreads those who were all told the same.
-        return None if retry_after > self.longest_wait else retry_after + min(jitter, 1.0)
-
-
-class EndpointLimit:
-    """How many calls an endpoint has at once, and until when all of them must wait.
-
-    `limit` `None` means no limit. An endpoint that says "wait" (`Retry-After`) pauses for every caller, not
-    only for the one that was told. `answered`: whether any call of this run has had an answer from it. The
-    adaptive limit has its place here.
-    """
-
-    def __init__(self, limit: int | None = None) -> None:
-        self._limit = limit
-        self.answered = False
-        self._running = 0
-        self._paused_until = 0.0
-        self._changed = threading.Condition()
-
-    def pause(self, seconds: float) -> None:
-        """Let no further call begin for `seconds`. A pause is never shortened."""
-        with self._changed:
-            self._paused_until = max(self._paused_until, time.monotonic() + seconds)
-
-    @contextmanager
-    def slot(self, not_before: float, deadline: float | None, cancelled: threading.Event) -> Iterator[float]:
-        """Wait for the pause, for `not_before` and for a free place; yields the seconds waited.
-
-        `not_before` and `deadline` are in `time.monotonic()` seconds. Raises `CallTimeout` once the deadline has
-        passed and `Cancelled` once the event is set.
-        """
-        began = time.monotonic()
-        with self._changed:
-            while True:
-                now = time.monotonic()
-                if cancelled.is_set():
-                    raise Cancelled("the run is stopping")
-                if deadline is not None and now >= deadline:
-                    raise CallTimeout("the time of the call was over before the endpoint could be asked")
-                pause = max(not_before, self._paused_until) - now
-                if pause <= 0 and (self._limit is None or self._running < self._limit):
-                    break
-                self._changed.wait(min(pause, _LOOK_AROUND) if pause > 0 else _LOOK_AROUND)
-            self._running += 1
-        try:
-            yield time.monotonic() - began
-        finally:
-            with self._changed:
-                self._running -= 1
-                self._changed.notify()
 
 
 @define
