@@ -14,6 +14,7 @@ import attrs
 import pytest
 from skillopt_backend_simulated.settings import SimulatedSettings
 from skillopt_kernel import PLUGIN_API, Attempt, DriverContext, Judge, Manifest, Message, Score, Splits, Target, Task
+from skillopt_kernel.errors import RejectedRequest
 from skillopt_kernel.hookspecs import hookimpl
 from skillopt_kernel.models.requests import ChatReply, ChatRequest
 
@@ -107,25 +108,27 @@ recorded = Manifest(
 class RecordedSettings:
     """Where the answers come from, and where what was asked is written.
 
-    world   world file of the simulated backend
-    folder  folder of `requests.jsonl`
+    world     world file of the simulated backend
+    folder    folder of `requests.jsonl`
+    rejected  requests of this stage are rejected
     """
 
     world: str = "world.yaml"
     folder: str = ""
+    rejected: str = ""
 
 
 class RecordedBackend:
     def __init__(self, settings: RecordedSettings, context: DriverContext) -> None:
         assert context.driver is not None
-        self.folder = Path(settings.folder)
+        self.folder, self.rejected = Path(settings.folder), settings.rejected
         simulated = SimulatedSettings(world=Path(settings.world))
         self.backend = context.driver("backend", "simulated", simulated)
         self.capabilities = self.backend.capabilities
         self.name = context.model or "unnamed"
 
     def open_chat(self, role: str) -> Recorder:
-        return Recorder(self.backend.open_chat(role), role, self.name, self.folder)
+        return Recorder(self.backend.open_chat(role), role, self.name, self.folder, self.rejected)
 
     def open_agent(self, role: str) -> Any:
         return self.backend.open_agent(role)
@@ -143,12 +146,15 @@ class Recorder:
     role: str
     model: str
     folder: Path
+    rejected: str
 
     def complete(self, request: ChatRequest) -> ChatReply:
         plain = attrs.asdict(attrs.evolve(request, deadline=None))
         line = json.dumps({"role": self.role, "model": self.model, **plain}, sort_keys=True) + "\n"
         with (self.folder / "requests.jsonl").open("a", encoding="utf-8") as file:
             file.write(line)
+        if request.stage == self.rejected:
+            raise RejectedRequest("the endpoint takes no such request.")
         reply: ChatReply = self.chat.complete(request)
         return reply
 

@@ -252,6 +252,9 @@ CASES: dict[str, Case] = {
     "model.reasoning_effort": Case("high", asked("optimizer", "effort"), RECORDED),
     "model.rewrite_reasoning_effort": Case("high", asked("optimizer", "effort"), REWRITING),
     "model.rewrite_max_completion_tokens": Case("99", asked("optimizer", "max_tokens"), REWRITING),
+    "model.max_rejections": Case(
+        "1", error, (*RECORDED, *ONE, "model.recorded_rejected=analyst"), refused="to the optimizer"
+    ),
     "model.simulated_world": Case("fixed.yaml", steps()),
     "model.simulated_seed": Case("99", steps()),
     "model.simulated_latency": Case("0.03", slow_replies, ONE),

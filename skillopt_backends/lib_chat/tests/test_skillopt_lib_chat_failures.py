@@ -8,7 +8,14 @@ from email.utils import formatdate
 from typing import Any
 
 import pytest
-from skillopt_kernel.errors import ContextTooLong, ModelError, PassingError, PermanentError, RefusedError
+from skillopt_kernel.errors import (
+    ContextTooLong,
+    ModelError,
+    PassingError,
+    PermanentError,
+    RefusedError,
+    RejectedRequest,
+)
 from skillopt_kernel.store.redaction import Redactor
 from skillopt_lib_chat.failures import LONGEST_DETAIL, failure, malformed, retry_after
 from skillopt_lib_chat.options import ChatOptions
@@ -23,10 +30,17 @@ def error(status: int, message: Any = "no", headers: dict[str, str] | None = Non
     return failure(status, json.dumps({"error": {"message": message, **fields}}), headers or {}, OPTIONS)
 
 
-@pytest.mark.parametrize("status", [400, 401, 402, 403, 404, 405, 410, 415, 422])
-def test_permanent(status: int) -> None:
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [
+        *((status, PermanentError) for status in (401, 402, 403, 404, 405)),
+        *((status, RejectedRequest) for status in (400, 406, 410, 415, 422)),
+    ],
+)
+def test_what_no_further_try_mends(status: int, kind: type) -> None:
+    """Of key, account, model or address it ends the run; a request that is invalid may be the only one."""
     found = error(status)
-    assert type(found) is PermanentError
+    assert type(found) is kind
     assert f"HTTP status {status}" in str(found)
     assert "https://host/v1" in str(found)
 
@@ -53,6 +67,13 @@ def test_the_cure_names_the_setting(status: int, message: str, part: str) -> Non
     text = str(error(status, message))
     assert part in text
     assert part in Redactor([KEY]).diagnostics(text), "what is shown to people still says it"
+
+
+@pytest.mark.parametrize("code", ["model_not_found", "DeploymentNotFound"])
+def test_an_unknown_model_is_permanent_whatever_the_status(code: str) -> None:
+    found = error(400, "no such model", code=code)
+    assert type(found) is PermanentError
+    assert "does not know the model 'm'" in str(found)
 
 
 def test_a_missing_key_is_told_from_a_wrong_one() -> None:

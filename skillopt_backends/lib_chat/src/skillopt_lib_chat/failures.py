@@ -1,4 +1,4 @@
-"""What went wrong with a call, told apart once: passing, permanent, too long, refused.
+"""What went wrong with a call, told apart once: passing, permanent, rejected, too long, refused.
 
 No message holds a key: of a rejected login the endpoint's own words are left out, since some repeat parts of it.
 """
@@ -12,12 +12,22 @@ from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-from skillopt_kernel.errors import ContextTooLong, ModelError, PassingError, PermanentError, RefusedError
+from skillopt_kernel.errors import (
+    ContextTooLong,
+    ModelError,
+    PassingError,
+    PermanentError,
+    RefusedError,
+    RejectedRequest,
+)
 
 from skillopt_lib_chat.options import ChatOptions
 
 _PASSING_STATUS = frozenset({408, 409, 425, 429})
+_PERMANENT_STATUS = frozenset({401, 403, 404, 405})
+"""Of the key, the model or the address. Other statuses below 500 may concern the one request only."""
 _NO_QUOTA = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "quota_exceeded"})
+_NO_MODEL = frozenset({"model_not_found", "deploymentnotfound"})
 _TOO_LONG_CODES = frozenset({"context_length_exceeded", "exceed_context_size_error", "string_above_max_length"})
 _TOO_LONG = re.compile(
     r"context.{0,20}(length|window|size|limit)|prompt is too long|input is too long|too many (input|prompt) tokens"
@@ -48,7 +58,10 @@ def failure(status: int, body: str, headers: Mapping[str, str], options: ChatOpt
         )
     if status in _PASSING_STATUS or status >= 500:
         return PassingError(f"{where} could not answer{detail}", retry_after(headers))
-    return PermanentError(_cure(status, where, detail, message, options))
+    if codes & _NO_MODEL:
+        status = 404  # that is what some endpoints mean by 400
+    kind = PermanentError if status in _PERMANENT_STATUS else RejectedRequest
+    return kind(_cure(status, where, detail, message, options))
 
 
 def _is_too_long(status: int, message: str) -> bool:

@@ -38,8 +38,8 @@ _HOMES: dict[str, tuple[str, ...]] = {
     ),
     "skillopt_kernel.errors": (
         "SkillOptError", "ConfigError", "DataError", "RunDirectoryError", "RefuseRun", "HookError", "StoppedEarly",
-        "ModelError", "PassingError", "CallTimeout", "PermanentError", "ContextTooLong", "RefusedError", "Pending",
-        "Cancelled", "EnvironmentFailure", "UnusableReply",
+        "ModelError", "PassingError", "CallTimeout", "PermanentError", "RejectedRequest", "ContextTooLong",
+        "RefusedError", "Pending", "Cancelled", "EnvironmentFailure", "UnusableReply",
     ),
 }  # fmt: skip
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}

@@ -84,6 +84,10 @@ class PermanentError(ModelError, SkillOptError):
     """No later call can succeed: no key, unknown model, not permitted. The message says what to do."""
 
 
+class RejectedRequest(ModelError):
+    """The endpoint rejected this request as invalid; another one may be taken. It is not tried again."""
+
+
 class ContextTooLong(ModelError):
     """The request does not fit the model's context. Neither permanent nor passing."""
 

@@ -113,8 +113,8 @@ class Environment(Protocol):
 class ChatModel(Protocol):
     """One model behind one endpoint. `complete` is called from many threads at once.
 
-    Raises `PassingError`, `PermanentError`, `ContextTooLong`, `RefusedError` or `Pending`. It does not retry,
-    limit, cache, count or log.
+    Raises `PassingError`, `PermanentError`, `RejectedRequest`, `ContextTooLong`, `RefusedError` or `Pending`. It does
+    not retry, limit, cache, count or log.
     """
 
     model: str

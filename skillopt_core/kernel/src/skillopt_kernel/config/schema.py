@@ -112,6 +112,9 @@ class ModelSettings:
     judge: str | None = option(None, "model of the judge; empty: the optimizer's")
     reasoning_effort: Effort = option("medium", 'reasoning effort of the optimizer; "": off')
     rewrite_reasoning_effort: Effort = option("", 'reasoning effort of whole rewrites; "": as above')
+    max_rejections: int = option(
+        5, "requests in a row that a model may reject for the same reason; 0: any number", at_least(0), free=True
+    )
     rewrite_max_completion_tokens: int = option(64000, "token limit of whole rewrites", at_least(1))
 
 

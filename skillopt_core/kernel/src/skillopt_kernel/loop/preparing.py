@@ -173,4 +173,5 @@ def open_models(config: Config, logger: logging.Logger) -> Models:
         limit=max(config.env.workers, config.gradient.analyst_workers),
         redactor=Redactor(config.credentials),
         effort=config.model.reasoning_effort or None,
+        max_rejections=config.model.max_rejections,
     )

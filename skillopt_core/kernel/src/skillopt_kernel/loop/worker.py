@@ -16,6 +16,7 @@ from skillopt_kernel.errors import (
     EnvironmentFailure,
     ModelError,
     RefusedError,
+    RejectedRequest,
     SkillOptError,
 )
 from skillopt_kernel.execution import AttemptJob, AttemptResult, ModelCalls
@@ -84,6 +85,8 @@ def _attempt(
         return ended("context_exceeded")
     except SkillOptError:
         raise
+    except RejectedRequest as error:
+        return None, Missing("rejected", str(error))
     except ModelError as error:
         return None, Missing("call_timeout" if isinstance(error, CallTimeout) else "endpoint", str(error))
     except EnvironmentFailure as error:

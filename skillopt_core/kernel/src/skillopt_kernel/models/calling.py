@@ -12,8 +12,9 @@ from typing import Any
 import attrs
 from attrs import define, field, frozen
 
-from skillopt_kernel.errors import ModelError, PassingError
+from skillopt_kernel.errors import ModelError, PassingError, RejectedRequest
 from skillopt_kernel.interfaces import ChatModel
+from skillopt_kernel.models.breaker import CircuitBreaker
 from skillopt_kernel.models.call_text import Asked, CallKey, describe_request
 from skillopt_kernel.models.ledger import OK, TOLD, CallRecord, Ledger
 from skillopt_kernel.models.limits import EndpointLimit
@@ -52,6 +53,7 @@ class ModelCaller:
 
     address    where the model is; its prices are looked up by it. backend: the name of its driver
     emit       gets the data of one `model_called` event after each call, failed ones included
+    breaker    counts what the model rejects
     cancelled  once set, waits end at once with `Cancelled`, and no further try begins
     """
 
@@ -60,7 +62,8 @@ class ModelCaller:
     _address: str = ""
     _backend: str = ""
     _limit: EndpointLimit = field(factory=EndpointLimit)
-    _policy: RetryPolicy = RetryPolicy()
+    _policy: RetryPolicy = field(factory=RetryPolicy)
+    _breaker: CircuitBreaker = field(factory=CircuitBreaker)
     _ledger: Ledger = field(factory=Ledger)
     _emit: Emit = lambda _: None
     _redactor: Redactor = field(factory=Redactor)
@@ -69,9 +72,10 @@ class ModelCaller:
     def complete(self, request: ChatRequest, key: CallKey = NOBODYS) -> ChatReply:
         """The reply to a request, after retries of what passes; from the ledger where `key` has it already.
 
-        Raises what the backend raises, with credentials taken out of the text: `PermanentError` and
-        `ContextTooLong` at once, `PassingError` when tries or time are used up (`CallTimeout` when it was the
-        time); `Cancelled` when the run is stopped; `RunDirectoryError` when the ledger cannot be written.
+        Raises what the backend raises, with credentials taken out of the text: `PermanentError`, `ContextTooLong`
+        and `RejectedRequest` at once (`PermanentError` after too many of these), `PassingError` when tries or time
+        are used up (`CallTimeout` when it was the time); `Cancelled` when the run is stopped; `RunDirectoryError`
+        when the ledger cannot be written.
         """
         redact = self._redactor.redact_value
         request, key = redact(request), redact(key)
@@ -85,7 +89,10 @@ class ModelCaller:
             if isinstance(error, ModelError):
                 error.args = (self._describe(error, call),)
             self._account(call, None, error)
+            if isinstance(error, RejectedRequest):
+                self._breaker.rejected(error, self._role, call.asked.digest)
             raise
+        self._breaker.answered()
         self._account(call, reply, None)
         return reply
 

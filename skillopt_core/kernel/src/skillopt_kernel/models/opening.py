@@ -13,8 +13,10 @@ from skillopt_kernel.config.resolved import BackendChoice
 from skillopt_kernel.errors import Cancelled, ConfigError
 from skillopt_kernel.interfaces import Backend, DriverContext
 from skillopt_kernel.models.asking import DEFAULT_MAX_TOKENS, ModelOptimizer
-from skillopt_kernel.models.calling import Emit, EndpointLimit, ModelCaller, ScopedCalls
+from skillopt_kernel.models.breaker import CircuitBreaker
+from skillopt_kernel.models.calling import Emit, ModelCaller, ScopedCalls
 from skillopt_kernel.models.ledger import Ledger
+from skillopt_kernel.models.limits import EndpointLimit
 from skillopt_kernel.store.redaction import Redactor
 
 
@@ -23,6 +25,7 @@ class Models:
     """The backends of one run by role ("optimizer", "target", "judge"). Used from many threads at once.
 
     limit   calls that one endpoint has at once, whichever roles ask it; effort: of the optimizer's calls
+    max_rejections  requests in a row that a model may reject for the same reason before the run ends; 0: any number
     ledger  the record of their calls; there is one once `attach` was called
     """
 
@@ -32,6 +35,7 @@ class Models:
     _limit: int | None = None
     _redactor: Redactor = field(factory=Redactor)
     _effort: str | None = None
+    _max_rejections: int = 5
     ledger: Ledger = field(init=False)
     _emit: Emit = field(init=False, default=lambda _: None)
     _cancelled: threading.Event = field(init=False, factory=threading.Event)
@@ -88,6 +92,7 @@ class Models:
                     address=address,
                     backend=self._choices[role].name,
                     limit=self._limits.setdefault(address, EndpointLimit(self._limit)),
+                    breaker=CircuitBreaker(self._max_rejections),
                     ledger=self.ledger,
                     emit=self._emit,
                     redactor=self._redactor,

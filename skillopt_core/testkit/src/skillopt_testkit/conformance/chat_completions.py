@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from skillopt_kernel.errors import ContextTooLong, PassingError, PermanentError
+from skillopt_kernel.errors import ContextTooLong, PassingError, PermanentError, RejectedRequest
 from skillopt_kernel.models.requests import ChatRequest, ImagePart, Message, TextPart, Tool
 from skillopt_kernel.plugins.discovery import make_driver
 from skillopt_kernel.records import ToolCall
@@ -79,6 +79,11 @@ class ChatCompletionsConformance(BackendConformance):
         with pytest.raises(PermanentError) as caught:
             self.answered(context, Reply("no", status=status))
         assert len(str(caught.value).split()) > 5, "a permanent error says what to do"
+
+    @pytest.mark.parametrize("status", [400, 422])
+    def test_a_rejected_request_concerns_itself_only(self, context: Any, status: int) -> None:
+        with pytest.raises(RejectedRequest):
+            self.answered(context, Reply("invalid", status=status))
 
     def test_a_context_that_is_too_long(self, context: Any) -> None:
         error = {"message": "This model's maximum context length is 8 tokens.", "code": "context_length_exceeded"}
