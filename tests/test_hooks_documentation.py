@@ -7,8 +7,8 @@ import re
 from pathlib import Path
 
 import pytest
+from skillopt_commands.hooks import kind_of
 from skillopt_kernel import hookspecs
-from skillopt_kernel.cli.hooks import kind_of
 from skillopt_kernel.plugins.registry import HOOKS
 
 PAGE = (Path(__file__).parents[1] / "docs" / "hooks.md").read_text(encoding="utf-8")

@@ -8,10 +8,13 @@ import skillopt_kernel
 import skillopt_core
 
 
-def test_hands_on_every_public_name_of_the_kernel():
-    assert sorted(skillopt_core.__all__) == sorted(skillopt_kernel.__all__)
+def test_hands_on_every_public_name_of_the_kernel_and_some_more():
+    more = ["run_slow_update", "run_meta_skill", "train_seeds", "SeedsSummary"]
+    assert sorted(skillopt_core.__all__) == sorted([*skillopt_kernel.__all__, *more])
     for name in skillopt_kernel.__all__:
         assert getattr(skillopt_core, name) is getattr(skillopt_kernel, name)
+    for name in more:
+        assert getattr(skillopt_core, name).__name__ == name
 
 
 def test_star_import_gives_the_public_names():
@@ -42,6 +45,7 @@ def test_the_default_plugins_are_installed_with_it():
         ("scheduler", "constant"), ("scheduler", "linear"), ("scheduler", "cosine"),
         ("scheduler", "autonomous"), ("update", "rewrite_from_suggestions"), ("update", "full_rewrite_minibatch"),
         ("update", "patch"), ("backend", "simulated"), ("backend", "openai_compatible"), ("command", "calls"),
+        ("command", "train"),
     }  # fmt: skip
     assert expected <= set(found)
     declared = {line.split(">")[0].strip() for line in requires("skillopt-core") or ()}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from skillopt_kernel.cli.config import config as command
+from skillopt_commands.config import config as command
 from skillopt_kernel.config import load_config
 from skillopt_kernel.errors import ConfigError
 from skillopt_kernel.models.roles import ROLES, plan_roles

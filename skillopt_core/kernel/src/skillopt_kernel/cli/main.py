@@ -7,23 +7,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from pkgutil import resolve_name
 
 import click
 
 from skillopt_kernel.console import error as report
 from skillopt_kernel.errors import ModelError, SkillOptError, told
-
-COMMANDS: dict[str, tuple[str, str]] = {
-    "train": ("skillopt_kernel.cli.train:train", "Train a skill, or go on with an unfinished run"),
-    "eval": ("skillopt_kernel.cli.evaluate:evaluate", "Score a skill on one split of the data"),
-    "config": ("skillopt_kernel.cli.config:config", "Show a configuration and where each value came from"),
-    "status": ("skillopt_kernel.cli.status:status", "What a run has reached, also while it is running"),
-    "runs": ("skillopt_kernel.cli.runs:runs", "List the runs in a folder"),
-    "plugins": ("skillopt_kernel.cli.plugins:plugins", "List what is installed, show one plugin, check all"),
-    "hooks": ("skillopt_kernel.cli.hooks:hooks", "List the hooks, explain who is asked"),
-}
-"""The kernel's own commands: name -> (import string, summary). Others are plugins of the kind `command`."""
 
 INTERRUPTED = 130
 DEFECT = 1
@@ -35,17 +23,14 @@ class LazyGroup(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         from skillopt_kernel.plugins.discovery import installed
 
-        return list(dict.fromkeys([*COMMANDS, *(plugin.name for plugin in installed("command"))]))
+        return [plugin.name for plugin in installed("command")]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        from skillopt_kernel.plugins.discovery import load_manifest, load_part, owner_of
+        from skillopt_kernel.plugins.discovery import find, load_part, owner_of, read_manifest
         from skillopt_kernel.plugins.errors import PluginBroken, PluginNotFound
 
-        if cmd_name in COMMANDS:
-            command: click.Command = resolve_name(COMMANDS[cmd_name][0])
-            return command
         try:
-            manifest = load_manifest("command", cmd_name)
+            manifest = read_manifest(find("command", cmd_name))  # without stevedore, which takes as long as the rest
         except PluginNotFound:
             return None
         command = load_part(manifest, manifest.factory)
@@ -73,13 +58,12 @@ class LazyGroup(click.Group):
         """The table of commands. A plugin that cannot be used is named with the reason."""
         from skillopt_kernel.plugins.discovery import installed, read_manifest
 
-        rows = [(name, summary) for name, (_, summary) in COMMANDS.items()]
+        rows = []
         for plugin in installed("command"):
-            if plugin.name not in COMMANDS:
-                try:
-                    rows.append((plugin.name, read_manifest(plugin).summary))
-                except SkillOptError as error:
-                    rows.append((plugin.name, f"(broken, of {plugin.owner}) {error}"))
+            try:
+                rows.append((plugin.name, read_manifest(plugin).summary))
+            except SkillOptError as error:
+                rows.append((plugin.name, f"(broken, of {plugin.owner}) {error}"))
         with formatter.section("Commands"):
             formatter.write_dl(rows)
 

@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from itertools import islice
-from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -18,8 +12,6 @@ from skillopt_kernel.console import error
 
 if TYPE_CHECKING:
     from skillopt_kernel.config import Config
-
-INTERRUPTED = 130
 
 OverrideCommand = Callable[..., Any]
 
@@ -88,80 +80,3 @@ def loaded(argument: str | None, option: str | None, overrides: Sequence[str]) -
     for warning in config.warnings:
         error(f"Warning: {warning}")
     return config
-
-
-class Folder(click.Path):
-    """A folder's path. An empty text would be the working directory, which nobody means by it."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if value == "":
-            self.fail("it is empty; name a folder.", param, ctx)
-        return super().convert(value, param, ctx)
-
-
-def run_options(function: OverrideCommand) -> OverrideCommand:
-    """What every command takes that runs a configuration."""
-    options = (
-        click.option("--json", "as_json", is_flag=True, help="Show each event, and the result last, as lines of JSON."),
-        click.option("--quiet", "-q", is_flag=True, help="Show nothing but the result."),
-        override_option,
-        click.option(
-            "--out",
-            "--out_root",
-            "out",
-            type=Folder(path_type=Path),
-            help="The folder to write into; without it, one in outputs with the configuration's name.",
-        ),
-        config_options,
-    )
-    for option in options:
-        function = option(function)
-    return function
-
-
-@contextmanager
-def displayed(*, quiet: bool, as_json: bool, training: bool) -> Iterator[dict[str, Any]]:
-    """Show the run within on the display that fits, and stop it on Ctrl-C, which ends the command with 130.
-
-    Gives the arguments `plugins` and `stop` of `train` and `evaluate`.
-    """
-    from skillopt_kernel.console.displays import display_for
-    from skillopt_kernel.errors import StoppedEarly, told
-
-    display = display_for(quiet=quiet, as_json=as_json, training=training)
-    stop = threading.Event()
-    try:
-        with stopping_on_interrupt(stop):
-            yield {"plugins": [("console", display)], "stop": stop}
-    except StoppedEarly as stopped:
-        if not stop.is_set():
-            raise
-        display.close()
-        error(f"Interrupted: {told(stopped)}")
-        raise click.exceptions.Exit(INTERRUPTED) from None
-    finally:
-        display.close()
-
-
-@contextmanager
-def stopping_on_interrupt(stop: threading.Event) -> Iterator[None]:
-    """Ctrl-C once sets `stop`: what is in flight is finished and saved. Ctrl-C twice ends the process at once.
-
-    Outcomes are committed one by one, so that even the second loses no finished attempt.
-    """
-
-    def handle(number: int, frame: FrameType | None) -> None:
-        if stop.is_set():
-            error("Stopped at once. Every finished attempt is saved; run the same command again to go on.")
-            os._exit(INTERRUPTED)
-        stop.set()
-        error("Stopping: what is in flight is finished and saved. Ctrl-C again stops at once.")
-
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    earlier = signal.signal(signal.SIGINT, handle)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, earlier)

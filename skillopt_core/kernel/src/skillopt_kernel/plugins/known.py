@@ -23,6 +23,7 @@ _TOGETHER = {
     "skillopt-scorers": ("scorer", "exact token_f1 anls llm_judge"),
     "skillopt-sleep": ("source", "claude_code codex"),
     "skillopt-webui": ("command", "webui"),
+    "skillopt-commands": ("command", "train eval config status runs plugins hooks"),
     "skillopt-analysis": ("command", "audit calls"),
 }
 """Distribution -> the kind and the names of the plugins that share it."""

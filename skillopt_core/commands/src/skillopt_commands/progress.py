@@ -6,7 +6,6 @@ from typing import Any
 
 import attrs
 from attrs import define
-
 from skillopt_kernel.store.events import Event
 
 

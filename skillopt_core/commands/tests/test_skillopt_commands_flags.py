@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from skillopt_commands.flagged import EVAL_COMMAND, TRAIN_COMMAND, FlagCommand, value_of
+from skillopt_commands.flags import EVAL, TRAIN, Flag
 from skillopt_kernel.config import load_config
 from skillopt_kernel.config.known import RENAMED, RETIRED
-from skillopt_legacy_commands.commands import EVAL_COMMAND, TRAIN_COMMAND, FlagCommand, value_of
-from skillopt_legacy_commands.flags import EVAL, TRAIN, Flag
 
 # The flags of the earlier system's training script, as its description lists them.
 RENAMED_FLAGS = {
@@ -126,14 +126,14 @@ def sample(flag: Flag) -> str:
 
 
 def overrides_of(command: FlagCommand, *words: str) -> list[Any]:
-    """What the command hands on to the kernel's as overrides."""
+    """What the command hands on to that of `skillopt` as overrides."""
     given: dict[str, Any] = {}
 
     def note(**arguments: Any) -> int:
         given.update(arguments)
         return 0
 
-    kernel = type(command.kernel)(name="kernel", params=command.kernel.params, callback=note)
+    kernel = type(command.command)(name="kernel", params=command.command.params, callback=note)
     listening = FlagCommand("train" if command is TRAIN_COMMAND else "eval", kernel, command.groups)
     result = CliRunner().invoke(listening, ["--config", "demo", *words])
     assert result.exit_code == 0, result.output

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-
 from skillopt_kernel.cli.options import SeveralAfterOneFlag, config_options, loaded, override_option
 
 if TYPE_CHECKING:

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from skillopt_kernel.cli.options import SeveralAfterOneFlag, loaded
 
-from skillopt_kernel.cli.options import SeveralAfterOneFlag, displayed, loaded, run_options
+from skillopt_commands.running import displayed, run_options
 
 if TYPE_CHECKING:
     from skillopt_kernel.config import Config
@@ -38,9 +39,10 @@ def train(
     and nothing is done. --seeds makes a series: a folder for each seed, and the mean of their test scores.
     """
     from skillopt_kernel.console import echo
-    from skillopt_kernel.console.texts import summary_text
     from skillopt_kernel.errors import StoppedEarly
     from skillopt_kernel.loop import api
+
+    from skillopt_commands.texts import summary_text
 
     chosen = loaded(config, config_option, overrides)
     if seeds is not None:
@@ -61,9 +63,10 @@ def train(
 
 def _series(config: Config, seeds: str, *, quiet: bool, as_json: bool, **where: Any) -> int:
     from skillopt_kernel.console import echo
-    from skillopt_kernel.console.texts import seeds_text
     from skillopt_kernel.errors import StoppedEarly
-    from skillopt_kernel.loop.series import train_seeds
+
+    from skillopt_commands.series import train_seeds
+    from skillopt_commands.texts import seeds_text
 
     with displayed(quiet=quiet, as_json=as_json, training=True) as shown:
         summary = train_seeds(config, seeds, **where, **shown)

@@ -7,11 +7,12 @@ from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
-
-from skillopt_kernel.console import score, texts
-from skillopt_kernel.console.displays import Display
-from skillopt_kernel.console.progress import Progress
+from skillopt_kernel.console import score
 from skillopt_kernel.store.events import Event
+
+from skillopt_commands import texts
+from skillopt_commands.displays import Display
+from skillopt_commands.progress import Progress
 
 
 class LiveDisplay(Display):

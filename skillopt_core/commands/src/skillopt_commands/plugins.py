@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import click
-
 from skillopt_kernel.console import echo, table
 from skillopt_kernel.plugins.discovery import find, installed, load_manifest, load_part, read_manifest, settings_class
 from skillopt_kernel.plugins.errors import PluginError
@@ -54,7 +53,6 @@ def show(kind: str, name: str) -> None:
 def _settings(manifest: Manifest, settings: type[Any]) -> Iterator[tuple[str, list[str]]]:
     """Each field as "key: type = default", with the lines that explain it."""
     import attrs
-
     from skillopt_kernel.config.fields import default_of, description, is_secret, variable_of
 
     for field in attrs.fields(attrs.resolve_types(settings)):
@@ -79,8 +77,6 @@ def _section(manifest: Manifest) -> str:
 @plugins.command()
 def check() -> int:
     """Load every manifest, settings class and factory; exit code 1 when one of them cannot be used."""
-    from skillopt_kernel.cli.main import COMMANDS
-
     found, findings = installed(), []
     for plugin in found:
         try:
@@ -90,9 +86,6 @@ def check() -> int:
             load_part(manifest, manifest.factory)
         except PluginError as error:
             findings.append(str(error))
-        if plugin.kind == "command" and plugin.name in COMMANDS:
-            problem = "can never be called: the kernel has a command of that name. Rename it."
-            findings.append(f"the command {plugin.name!r} of {plugin.owner} {problem}")
     for finding in dict.fromkeys(findings):
         echo(finding)
     echo(f"{len(found)} plugins, {len(findings)} findings.")

@@ -4,8 +4,8 @@ import json
 from types import SimpleNamespace
 
 import pytest
+from skillopt_commands.series import SeedRun, read_seeds, summarise_seeds
 from skillopt_kernel.errors import SkillOptError
-from skillopt_kernel.loop.series import SeedRun, read_seeds, summarise_seeds
 
 CONFIG = SimpleNamespace(env=SimpleNamespace(split_mode="ratio", split_seed=7))
 

@@ -7,10 +7,12 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from skillopt_kernel.console import echo, error, texts
-from skillopt_kernel.console.progress import Progress
+from skillopt_kernel.console import echo, error
 from skillopt_kernel.hookspecs import OBSERVERS, hookimpl
 from skillopt_kernel.store.events import Event
+
+from skillopt_commands import texts
+from skillopt_commands.progress import Progress
 
 
 def display_for(*, quiet: bool, as_json: bool, training: bool) -> Display:
@@ -20,7 +22,7 @@ def display_for(*, quiet: bool, as_json: bool, training: bool) -> Display:
     if as_json:
         return JsonDisplay()
     if sys.stdout.isatty():
-        from skillopt_kernel.console.live import LiveDisplay
+        from skillopt_commands.live import LiveDisplay
 
         return LiveDisplay(training=training)
     return PlainDisplay(training=training)

@@ -59,7 +59,7 @@ def _text(view: Any) -> str:
 
 
 def _evaluated(summary: Mapping[str, Any]) -> list[str]:
-    from skillopt_kernel.console.texts import evaluation_text
+    from skillopt_commands.texts import evaluation_text
 
     return ["", evaluation_text(summary)] if summary else []
 

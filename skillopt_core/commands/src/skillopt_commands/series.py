@@ -10,7 +10,6 @@ from typing import Any
 
 import attrs
 from attrs import frozen
-
 from skillopt_kernel.config.resolved import Config
 from skillopt_kernel.errors import ModelError, RunDirectoryError, SkillOptError, StoppedEarly
 from skillopt_kernel.history import RunSummary

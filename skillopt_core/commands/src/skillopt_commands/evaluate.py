@@ -6,8 +6,9 @@ import json
 from pathlib import Path
 
 import click
+from skillopt_kernel.cli.options import SeveralAfterOneFlag, loaded
 
-from skillopt_kernel.cli.options import SeveralAfterOneFlag, displayed, loaded, run_options
+from skillopt_commands.running import displayed, run_options
 
 
 @click.command(cls=SeveralAfterOneFlag)
@@ -34,9 +35,10 @@ def evaluate(
     there goes on; a finished one is shown and nothing is done. Exit code 3 when some tasks have no score.
     """
     from skillopt_kernel.console import echo
-    from skillopt_kernel.console.texts import evaluation_text
     from skillopt_kernel.errors import StoppedEarly
     from skillopt_kernel.loop.evaluation import evaluate as score
+
+    from skillopt_commands.texts import evaluation_text
 
     chosen = loaded(config, config_option, overrides)
     with displayed(quiet=quiet, as_json=as_json, training=False) as shown:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 
 import click
-
 from skillopt_kernel.cli.options import SeveralAfterOneFlag, config_options, loaded, override_option
 from skillopt_kernel.console import echo
 

@@ -1,4 +1,4 @@
-"""The two commands: each flag becomes an override, and then the kernel's own command does the work."""
+"""The two commands: each flag becomes an override, and then the command of `skillopt` does the work."""
 
 from __future__ import annotations
 
@@ -6,33 +6,33 @@ from collections.abc import Mapping
 from typing import Any
 
 import click
-from skillopt_kernel.cli.evaluate import evaluate as kernel_evaluate
 from skillopt_kernel.cli.main import run_command
 from skillopt_kernel.cli.options import SeveralAfterOneFlag
-from skillopt_kernel.cli.train import train as kernel_train
 from skillopt_kernel.console import error
 
-from skillopt_legacy_commands.flags import EVAL, TRAIN, Flag, Flags
+from skillopt_commands.evaluate import evaluate as evaluate_command
+from skillopt_commands.flags import EVAL, TRAIN, Flag, Flags
+from skillopt_commands.train import train as train_command
 
 TRUE, FALSE, UNSET = ("true", "1", "yes"), ("false", "0", "no", ""), ("", "null")
 REPLACED = ("config", "config_option", "out")
-"""Parameters of the kernel's commands in whose place stand `--config` and the flag `--out_root`."""
+"""Parameters of `skillopt train` and `eval` in whose place stand `--config` and the flag `--out_root`."""
 
 
 class FlagCommand(SeveralAfterOneFlag):
-    """A command of the kernel with `--config` and a flag for each of many keys, shown in groups.
+    """A command of `skillopt` with `--config` and a flag for each of many keys, shown in groups.
 
     A flag wins over `-o`, which wins over the file.
     """
 
-    def __init__(self, word: str, kernel: click.Command, groups: Mapping[str, Flags]) -> None:
-        self.kernel, self.groups = kernel, groups
+    def __init__(self, word: str, command: click.Command, groups: Mapping[str, Flags]) -> None:
+        self.command, self.groups = command, groups
         self.flags = {flag.name: flag for flags in groups.values() for flag in flags}
         self.own = [
             click.Option(
                 ["--config"], required=True, metavar="CONFIG", help="A file, or a packaged name such as demo."
             ),
-            *(each for each in kernel.params if each.name not in REPLACED),
+            *(each for each in command.params if each.name not in REPLACED),
         ]
         super().__init__(
             f"skillopt-{word}",
@@ -44,7 +44,7 @@ class FlagCommand(SeveralAfterOneFlag):
         )
 
     def perform(self, overrides: tuple[str, ...], **given: Any) -> Any:
-        """Run the kernel's command with the flags that were given as its last overrides."""
+        """Run the command of `skillopt` with the flags that were given as its last overrides."""
         from skillopt_kernel.config.load import flag as override
 
         named = {name: given.pop(name) for name in self.flags}
@@ -53,7 +53,7 @@ class FlagCommand(SeveralAfterOneFlag):
             for name, text in named.items()
             if text is not None
         ]
-        return click.get_current_context().invoke(self.kernel, overrides=(*overrides, *flags), **given)
+        return click.get_current_context().invoke(self.command, overrides=(*overrides, *flags), **given)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         shown = [
@@ -101,8 +101,8 @@ def described(flag: Flag) -> str:
     return "; ".join(filter(None, (f"sets {key}" if key else "", about, f"one of {choices}" if choices else "")))
 
 
-TRAIN_COMMAND = FlagCommand("train", kernel_train, TRAIN)
-EVAL_COMMAND = FlagCommand("eval", kernel_evaluate, EVAL)
+TRAIN_COMMAND = FlagCommand("train", train_command, TRAIN)
+EVAL_COMMAND = FlagCommand("eval", evaluate_command, EVAL)
 
 
 def train() -> int:

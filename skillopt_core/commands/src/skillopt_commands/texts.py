@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from skillopt_kernel.console import score, table
-from skillopt_kernel.console.progress import told_spend
 from skillopt_kernel.history import RunSummary
 from skillopt_kernel.store.events import Event
 
+from skillopt_commands.progress import told_spend
+
 if TYPE_CHECKING:
-    from skillopt_kernel.loop.series import SeedMean, SeedsSummary
+    from skillopt_commands.series import SeedMean, SeedsSummary
 
 
 def event_lines(event: Event, *, training: bool) -> list[str]:

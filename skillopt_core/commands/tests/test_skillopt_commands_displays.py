@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 from rich.console import Console
+from skillopt_commands.displays import Display, JsonDisplay, PlainDisplay, display_for
+from skillopt_commands.live import LiveDisplay
 from skillopt_kernel.console import error
-from skillopt_kernel.console.displays import Display, JsonDisplay, PlainDisplay, display_for
-from skillopt_kernel.console.live import LiveDisplay
 from skillopt_kernel.store.events import Event
 
 MODEL = {"backend": "openai_compatible", "model": "small", "endpoint": "http://127.0.0.1:8000/v1"}

@@ -5,8 +5,8 @@ from __future__ import annotations
 import io
 
 import pytest
+from skillopt_commands.texts import summary_text
 from skillopt_kernel.console import echo, table
-from skillopt_kernel.console.texts import summary_text
 from skillopt_kernel.history import RunSummary
 
 

@@ -1,0 +1,44 @@
+"""What the commands that run a configuration share: an interrupted run ends in order."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+
+import click
+import pytest
+from skillopt_commands.running import displayed
+from skillopt_kernel.errors import StoppedEarly
+
+
+def test_an_interrupted_run_ends_with_130_and_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    before = signal.getsignal(signal.SIGINT)
+    with (
+        pytest.raises(click.exceptions.Exit) as caught,
+        displayed(quiet=True, as_json=False, training=True) as shown,
+    ):
+        os.kill(os.getpid(), signal.SIGINT)
+        assert shown["stop"].wait(5)
+        raise StoppedEarly("its state is saved.")
+    assert caught.value.exit_code == 130
+    assert capsys.readouterr().err.splitlines()[-1] == "Interrupted: its state is saved."
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_a_run_that_stops_by_itself_is_not_interrupted() -> None:
+    with pytest.raises(StoppedEarly), displayed(quiet=True, as_json=False, training=True):
+        raise StoppedEarly("the budget is spent.")
+
+
+def test_a_run_in_another_thread_leaves_signals_alone() -> None:
+    stops: list[threading.Event] = []
+
+    def work() -> None:
+        with displayed(quiet=True, as_json=False, training=True) as shown:
+            stops.append(shown["stop"])
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join(5)
+    assert len(stops) == 1
