@@ -8,8 +8,15 @@ import threading
 
 import click
 import pytest
-from skillopt_commands.running import displayed
+from click.testing import CliRunner
+from skillopt_commands.running import displayed, run_options
 from skillopt_kernel.errors import StoppedEarly
+
+
+def test_a_folder_to_write_into_is_not_empty() -> None:
+    result = CliRunner().invoke(click.command()(run_options(lambda **given: None)), ["demo", "--out="])
+    assert result.exit_code == 2
+    assert "it is empty; name a folder." in result.output
 
 
 def test_an_interrupted_run_ends_with_130_and_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
