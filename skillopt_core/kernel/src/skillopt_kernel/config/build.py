@@ -21,6 +21,7 @@ from skillopt_kernel.config.structure import fields_of, guess
 from skillopt_kernel.config.tree import Node, merge
 from skillopt_kernel.errors import ConfigError, SkillOptError
 from skillopt_kernel.plugins.discovery import installed
+from skillopt_kernel.plugins.errors import nearest
 from skillopt_kernel.plugins.manifest import Manifest
 
 _SWITCH = fields_of(HooksSettings)["strict"]  # as what the switch of a hook plugin is read: true or false
@@ -196,9 +197,13 @@ def _check_other_keys(draft: Draft) -> None:
             _check_idle(draft, node, key, *known.OWNED[key])
         elif key in draft.hook_owners:
             _check_idle(draft, node, key, "hook", draft.hook_owners[key][0].name)
-        elif section not in draft.ownerless:
+        else:
             keys = (*draft.origins, *known.OWNED)
-            draft.unknown(key, node, {each.partition(".")[2] for each in keys if each.startswith(f"{section}.")})
+            names = {each.partition(".")[2] for each in keys if each.startswith(f"{section}.")}
+            # Where the driver is missing its keys are not known; a slip is told but in `env`, where nearly all are its own.
+            near = section != "env" and nearest(key.partition(".")[2], list(names))
+            if near or section not in draft.ownerless:
+                draft.unknown(key, node, names)
 
 
 def _check_idle(draft: Draft, node: Node, key: str, kind: str, name: str) -> None:
