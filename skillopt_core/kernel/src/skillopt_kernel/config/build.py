@@ -200,8 +200,8 @@ def _check_other_keys(draft: Draft) -> None:
         else:
             keys = (*draft.origins, *known.OWNED)
             names = {each.partition(".")[2] for each in keys if each.startswith(f"{section}.")}
-            # Where the driver is missing its keys are not known; a slip is told but in `env`, where nearly all are its own.
-            near = section != "env" and nearest(key.partition(".")[2], list(names))
+            # Without its driver a section may hold keys unknown here, `env` nearly only such; a slip is told elsewhere.
+            near = section != "env" and nearest(name, names)
             if near or section not in draft.ownerless:
                 draft.unknown(key, node, names)
 

@@ -20,7 +20,7 @@ def nearest(name: str, candidates: Iterable[str]) -> str | None:
     import difflib
 
     by_lower = {candidate.lower().replace("-", "_"): candidate for candidate in candidates}
-    found = difflib.get_close_matches(name.lower().replace("-", "_"), by_lower, n=1, cutoff=0.6)
+    found = difflib.get_close_matches(name.lower().replace("-", "_"), by_lower, n=1, cutoff=0.65)
     return by_lower[found[0]] if found else None
 
 
