@@ -131,6 +131,9 @@ def others(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Unbroken]:
     def made(name: str) -> Unbroken:
         model = {"simulated_lapses": 0.8 if name == "aware" else 0.0}
         settings = {**PATCH, "optimizer": PATCH["optimizer"] | OTHERS[name], "model": model}
+        if name == "autonomous":
+            settings["train"] = PATCH["train"] | {"samples_per_task": 2}
+            settings["gradient"] = PATCH["gradient"] | {"keep_step_buffer": True}
         return make(tmp_path_factory.mktemp(name), settings)
 
     return {name: made(name) for name in OTHERS}
@@ -194,6 +197,8 @@ def test_killed_before_anything_is_saved(patch: Unbroken, tmp_path: Path) -> Non
                 Place("steps/step_0001/lr_decision.json", "after"),
                 Place("lr_history.jsonl", "after"),
                 Place("runtime_state.json", "before"),
+                Place("steps/step_0002/batch_1/rollout/predictions/*/conversation.json", "before", 3),
+                Place("runtime_state.json", "after", 2),
             ),
         ),
         (
