@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from skillopt_commands.series import train_seeds
+from skillopt_kernel import SkillOptError
 from skillopt_kernel.errors import PermanentError, StoppedEarly
 from skillopt_kernel.hookspecs import hookimpl
 from skillopt_testkit.project import Project
 from skillopt_testkit.servers import ChatServer, Reply
-
-import skillopt_core
 
 SMALL = ("-o", "train.num_epochs=1")
 
@@ -198,7 +198,7 @@ def test_from_python_a_series_gives_its_numbers_and_a_failed_run_keeps_its_type(
     unbroken: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(unbroken.folder)
-    summary = skillopt_core.train_seeds("config.yaml", [3, 1], ["train.num_epochs=1"], out="series")
+    summary = train_seeds("config.yaml", [3, 1], ["train.num_epochs=1"], out="series")
     assert [run.seed for run in summary.runs] == [3, 1]
     assert all(run.finished_before for run in summary.runs)
     assert summary.test_hard is not None and summary.test_hard.n == 2
@@ -215,13 +215,9 @@ def test_from_python_a_series_gives_its_numbers_and_a_failed_run_keeps_its_type(
 
     stop = threading.Event()
     with pytest.raises(StoppedEarly) as stopped:
-        skillopt_core.train_seeds(
-            "config.yaml", 2, ["train.num_epochs=1"], out=tmp_path / "s", plugins=[("stop", Stop())], stop=stop
-        )
+        train_seeds("config.yaml", 2, ["train.num_epochs=1"], out=tmp_path / "s", plugins=[("stop", Stop())], stop=stop)
     assert ": 1 of 2 seeds." in stopped.value.__notes__[0]
     stop.clear()
-    with pytest.raises(skillopt_core.SkillOptError, match="the key is not valid") as failed:
-        skillopt_core.train_seeds(
-            "config.yaml", "1,9", ["train.num_epochs=1"], out=tmp_path / "s", plugins=[("stop", Stop())]
-        )
+    with pytest.raises(SkillOptError, match="the key is not valid") as failed:
+        train_seeds("config.yaml", "1,9", ["train.num_epochs=1"], out=tmp_path / "s", plugins=[("stop", Stop())])
     assert "Seed 9 is not finished." in failed.value.__notes__[0]

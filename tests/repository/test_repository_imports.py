@@ -68,7 +68,7 @@ def may_import(distribution, package):
     if package in (distribution.package, KERNEL):
         return True
     if distribution.package in (KERNEL, TESTKIT, "skillopt_core"):
-        return False  # the bundle hands on names of others without importing them
+        return False
     # A library of the family may be imported by its drivers; the scorers use the environments' library.
     prefix = LIBRARIES.get(distribution.folder.parent.name)
     return prefix is not None and package.startswith(prefix)
