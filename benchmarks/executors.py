@@ -26,8 +26,9 @@ from pathlib import Path
 
 from attrs import evolve
 from skillopt_kernel.config.schema import EnvSettings
-from skillopt_kernel.execution import AttemptResult, Workplace
+from skillopt_kernel.execution import AttemptResult
 from skillopt_kernel.interfaces import DriverContext
+from skillopt_kernel.loop.worker import Workplace
 from skillopt_kernel.plugins.discovery import make_driver
 from skillopt_testkit.conformance.executor import Calls, job
 from skillopt_testkit.project import Project

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 from rich.console import Console
-from skillopt_commands.displays import Display, JsonDisplay, PlainDisplay, display_for
+from skillopt_commands.displays import Display, JsonDisplay, PlainDisplay
 from skillopt_commands.live import LiveDisplay
+from skillopt_commands.running import display_for
 from skillopt_kernel.console import error
 from skillopt_kernel.store.events import Event
 

@@ -17,8 +17,9 @@ from skillopt_executor_processes.executor import make_executor
 from skillopt_executor_processes.settings import ProcessesSettings
 from skillopt_kernel.config.schema import EnvSettings
 from skillopt_kernel.errors import SkillOptError
-from skillopt_kernel.execution import AttemptJob, Workplace
+from skillopt_kernel.execution import AttemptJob
 from skillopt_kernel.interfaces import DriverContext
+from skillopt_kernel.loop.worker import Workplace
 from skillopt_kernel.models.requests import ChatReply, ChatRequest
 from skillopt_testkit.conformance.executor import Calls, ExecutorConformance, is_there, job
 from skillopt_testkit.rehearsal.environment import RehearsalEnvironment, RehearsalSettings

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,19 +12,6 @@ from skillopt_kernel.store.events import Event
 
 from skillopt_commands import texts
 from skillopt_commands.progress import Progress
-
-
-def display_for(*, quiet: bool, as_json: bool, training: bool) -> Display:
-    """The display that fits: what was asked for, else live on a terminal and plain lines elsewhere."""
-    if quiet:
-        return Display()
-    if as_json:
-        return JsonDisplay()
-    if sys.stdout.isatty():
-        from skillopt_commands.live import LiveDisplay
-
-        return LiveDisplay(training=training)
-    return PlainDisplay(training=training)
 
 
 class Display:

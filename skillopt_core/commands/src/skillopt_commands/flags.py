@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from skillopt_kernel.models.roles import ALIASES
+from skillopt_kernel.config.known import LABELS
 from skillopt_kernel.plugins.known import known_names
 
 
@@ -48,7 +48,7 @@ def _choice(section: str, name: str, choices: str) -> Flag:
     return Flag(name, f"{section}.{name}", choices=tuple(choices.split()))
 
 
-_LABELS = tuple(sorted({"azure_openai", "codex", *known_names("backend"), *ALIASES} - {""}))
+_LABELS = tuple(sorted({"azure_openai", "codex", *known_names("backend"), *LABELS}))
 _EFFORTS = ("", "low", "medium", "high", "xhigh", "max")
 _ROLES = ("optimizer", "target")
 

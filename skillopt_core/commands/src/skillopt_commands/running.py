@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from skillopt_kernel.cli.main import INTERRUPTED
 from skillopt_kernel.cli.options import OverrideCommand, config_options, override_option
 from skillopt_kernel.console import error
+
+if TYPE_CHECKING:
+    from skillopt_commands.displays import Display
 
 
 class Folder(click.Path):
@@ -46,6 +50,21 @@ def run_options(function: OverrideCommand) -> OverrideCommand:
     return function
 
 
+def display_for(*, quiet: bool, as_json: bool, training: bool) -> Display:
+    """The display that fits: what was asked for, else live on a terminal and plain lines elsewhere."""
+    from skillopt_commands.displays import Display, JsonDisplay, PlainDisplay
+
+    if quiet:
+        return Display()
+    if as_json:
+        return JsonDisplay()
+    if sys.stdout.isatty():
+        from skillopt_commands.live import LiveDisplay
+
+        return LiveDisplay(training=training)
+    return PlainDisplay(training=training)
+
+
 @contextmanager
 def displayed(*, quiet: bool, as_json: bool, training: bool) -> Iterator[dict[str, Any]]:
     """Show the run within on the display that fits, and stop it on Ctrl-C, which ends the command with 130.
@@ -53,8 +72,6 @@ def displayed(*, quiet: bool, as_json: bool, training: bool) -> Iterator[dict[st
     Gives the arguments `plugins` and `stop` of `train` and `evaluate`.
     """
     from skillopt_kernel.errors import StoppedEarly, told
-
-    from skillopt_commands.displays import display_for
 
     display = display_for(quiet=quiet, as_json=as_json, training=training)
     stop = threading.Event()

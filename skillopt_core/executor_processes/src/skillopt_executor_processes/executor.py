@@ -8,9 +8,10 @@ import time
 
 from attrs import evolve
 from skillopt_kernel.errors import SkillOptError
-from skillopt_kernel.execution import AttemptJob, AttemptResult, Done, ModelCalls, Workplace
+from skillopt_kernel.execution import AttemptJob, AttemptResult, Done, ModelCalls
 from skillopt_kernel.interfaces import DriverContext
 from skillopt_kernel.loop.threads import ThreadExecutor
+from skillopt_kernel.loop.worker import Workplace
 from skillopt_kernel.plugins.discovery import load_manifest
 
 from skillopt_executor_processes.messages import NotSendable, packed

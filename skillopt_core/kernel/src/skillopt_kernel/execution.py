@@ -6,13 +6,10 @@ workers are, with `skillopt_kernel.loop.worker.perform`; the job's model calls c
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
-from typing import Any
 
-from attrs import field, frozen
+from attrs import frozen
 
-from skillopt_kernel.interfaces import Environment
 from skillopt_kernel.models.requests import AgentJob, AgentResult, ChatReply, ChatRequest
 from skillopt_kernel.records import Attempt, Missing, Score, Task
 
@@ -73,20 +70,3 @@ class ModelCalls:
 
 
 Done = Callable[[AttemptResult], None]
-
-
-@frozen
-class Workplace:
-    """What an executor's factory finds in `context.common`.
-
-    environment  the run's own instance, for workers that are threads of the run's process
-    name         of the environment, and its settings: what a worker elsewhere makes its own instance of
-    common       the kernel's settings of the section `env` (`workers`: how many jobs at the same time)
-    stopping     once set, the run is given up: jobs in flight are to end soon
-    """
-
-    environment: Environment
-    name: str
-    settings: Any = field(repr=False)
-    common: Any = field(repr=False)
-    stopping: threading.Event

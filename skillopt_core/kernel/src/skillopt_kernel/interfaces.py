@@ -284,7 +284,7 @@ class Executor(Protocol):
     job    data, and so is the result; `calls` are its model calls, which are made in the run's process
     done   called once for each job, from any thread, also when the worker failed or was lost
 
-    The factory gets a `skillopt_kernel.execution.Workplace` as `context.common`. Once its `stopping` is set, jobs
+    The factory gets a `skillopt_kernel.loop.worker.Workplace` as `context.common`. Once its `stopping` is set, jobs
     in flight end as soon as the executor can make them. `close` is called when no job is in flight, or when nobody
     waits any more: it leaves no process behind.
     """

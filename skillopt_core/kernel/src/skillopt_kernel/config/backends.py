@@ -19,7 +19,7 @@ from skillopt_kernel.config.resolved import BackendChoice
 from skillopt_kernel.config.schema import ModelSettings
 from skillopt_kernel.config.structure import fields_of
 from skillopt_kernel.config.tree import DEFAULT, Node, Place
-from skillopt_kernel.models.roles import ROLES, backend_name, plan_roles
+from skillopt_kernel.models.roles import ROLES, plan_roles
 
 
 def resolve_backends(draft: Draft, model: ModelSettings) -> dict[str, BackendChoice]:
@@ -44,7 +44,7 @@ def resolve_backends(draft: Draft, model: ModelSettings) -> dict[str, BackendCho
             choices[role] = _Role(draft, asked).choose(owner, where)
         _doubt_model(draft, role, name)
     # A label that is only inherited was not meant by the user, who is not to be bothered with it.
-    unheard = {"optimizer", "target"} <= explicit and backend_name(model.backend) not in plan.backends.values()
+    unheard = {"optimizer", "target"} <= explicit and known.backend_name(model.backend) not in plan.backends.values()
     if unheard and label is not None and label.place.depth <= 0:
         draft.warnings.append(
             f"{label.where}: model.backend: has no effect, since model.optimizer_backend and model.target_backend "

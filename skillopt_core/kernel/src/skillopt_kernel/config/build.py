@@ -14,7 +14,7 @@ from skillopt_kernel.config.backends import resolve_backends
 from skillopt_kernel.config.credentials import take_credentials
 from skillopt_kernel.config.draft import Draft, load_owner
 from skillopt_kernel.config.layers import ALLOWED, in_sections, without_role
-from skillopt_kernel.config.load import Loaded, Override
+from skillopt_kernel.config.load import Loaded, Override, overrides_of
 from skillopt_kernel.config.resolved import DRIVER_KEYS, Config, DriverChoice
 from skillopt_kernel.config.schema import SECTIONS, HooksSettings, PromptFile
 from skillopt_kernel.config.structure import fields_of, guess
@@ -56,7 +56,7 @@ def build(loaded: Loaded, overrides: Sequence[Override], environ: Mapping[str, s
         unused=dict(sorted(draft.unused.items())),
         warnings=tuple(dict.fromkeys(draft.warnings)),
         written=draft.written,
-        inputs=(loaded, overrides, environ),
+        rebuilt=lambda values, origin: build(loaded, [*overrides, *overrides_of(values, origin)], environ),
     )
 
 

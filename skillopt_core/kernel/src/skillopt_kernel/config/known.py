@@ -9,7 +9,6 @@ from typing import Any
 import yaml
 
 from skillopt_kernel.errors import SkillOptError
-from skillopt_kernel.models.roles import backend_name
 from skillopt_kernel.plugins.known import known_names
 
 _KEYS: dict[str, Any] = yaml.safe_load((Path(__file__).parent / "known_keys.yaml").read_text(encoding="utf-8"))
@@ -34,6 +33,19 @@ OUTDATED, QUOTED = frozenset(_KEYS["outdated"]), frozenset(_KEYS["quoted"])
 
 EARLIER_MODELS, OTHER_MODELS = frozenset(_KEYS["earlier_models"]), frozenset(_KEYS["other_models"])
 """Models that the earlier system's files named for every role; backends that hardly serve them."""
+
+
+LABELS: dict[str, str] = {other: name for name, others in _KEYS["labels"].items() for other in others.split()}
+"""What people write -> the backend's name. Any other name stands for itself."""
+
+TARGET_ONLY = frozenset(_KEYS["target_only"])
+"""Labels that name the target's backend alone."""
+
+
+def backend_name(text: str) -> str:
+    """The name of a backend from a label or alias: trimmed, in lower case; blank is `openai_chat`."""
+    plain = text.strip().lower() or "openai_chat"
+    return LABELS.get(plain, plain)
 
 
 def canonical(key: str, text: str) -> str:

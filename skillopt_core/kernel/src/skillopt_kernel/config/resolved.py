@@ -74,9 +74,9 @@ class Config:
     credentials: frozenset[str] = field(repr=False)
     origins: Mapping[str, str] = field(repr=False)
     unused: Mapping[str, str] = field(repr=False)
-    warnings: tuple[str, ...] = ()
-    _written: Mapping[str, str] = field(factory=dict, repr=False)
-    _inputs: Any = field(default=None, repr=False, eq=False)
+    warnings: tuple[str, ...]
+    _written: Mapping[str, str] = field(repr=False)
+    _rebuilt: Callable[[Mapping[str, Any], str], Config] = field(repr=False, eq=False)
 
     def driver(self, kind: str) -> DriverChoice:
         """The driver of a kind. Raises `ConfigError` when the configuration names no environment."""
@@ -103,11 +103,7 @@ class Config:
 
         `origin` says who gives them, such as "plugin critic"; it stands in `origins` and in messages.
         """
-        from skillopt_kernel.config.build import build
-        from skillopt_kernel.config.load import overrides_of
-
-        loaded, given, environ = self._inputs
-        return build(loaded, [*given, *overrides_of(overrides, origin)], environ)
+        return self._rebuilt(overrides, origin)
 
     def as_dict(self) -> dict[str, Any]:
         """All values by section, as JSON; credentials stand as "[redacted]". Can be loaded again."""

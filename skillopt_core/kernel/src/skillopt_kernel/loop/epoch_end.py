@@ -12,13 +12,13 @@ from attrs import define
 from skillopt_kernel.errors import ModelError
 from skillopt_kernel.history import EpochRecord
 from skillopt_kernel.loop.attempts import Purpose
+from skillopt_kernel.loop.commit import save
 from skillopt_kernel.loop.length import refused_for_length
 from skillopt_kernel.loop.memory import kept, memory_text
 from skillopt_kernel.loop.patience import ended_early, epochs_without_best, is_last
 from skillopt_kernel.loop.plan import PlannedStep
 from skillopt_kernel.loop.run import Place, RunContext
 from skillopt_kernel.loop.scoring import accept, ensure_scored, write_selection
-from skillopt_kernel.loop.state import save
 from skillopt_kernel.models.spending import tokens_by_stage
 from skillopt_kernel.records import Applied, GateDecision
 from skillopt_kernel.skill import shown, with_region

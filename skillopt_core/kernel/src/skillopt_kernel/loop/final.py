@@ -9,10 +9,10 @@ from typing import Any
 from skillopt_kernel.gating import compute_score
 from skillopt_kernel.history import RunSummary
 from skillopt_kernel.loop.attempts import Purpose
+from skillopt_kernel.loop.commit import save
 from skillopt_kernel.loop.patience import ended_early
 from skillopt_kernel.loop.run import RunContext
 from skillopt_kernel.loop.scoring import write_results
-from skillopt_kernel.loop.state import save
 from skillopt_kernel.models.spending import token_summary
 from skillopt_kernel.records import Ask, Outcome
 from skillopt_kernel.splits import PARTS

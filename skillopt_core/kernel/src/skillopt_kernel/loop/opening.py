@@ -11,13 +11,14 @@ from typing import Any
 import attrs
 
 from skillopt_kernel.errors import PermanentError, StoppedEarly
-from skillopt_kernel.execution import ModelCalls, Workplace
+from skillopt_kernel.execution import ModelCalls
 from skillopt_kernel.interfaces import DriverContext, Executor
 from skillopt_kernel.loop.attempts import AttemptPool, Purpose
 from skillopt_kernel.loop.jobs import AttemptJobs, Limits
 from skillopt_kernel.loop.preparing import Prepared
 from skillopt_kernel.loop.run import RunContext
 from skillopt_kernel.loop.state import LoopState, restore
+from skillopt_kernel.loop.worker import Workplace
 from skillopt_kernel.models.ledger import CALLS, Ledger
 from skillopt_kernel.models.requests import AgentJob, AgentResult
 from skillopt_kernel.plugins.discovery import make_driver

@@ -12,12 +12,12 @@ from attrs import define, field
 from skillopt_kernel.gating import compute_score
 from skillopt_kernel.history import StepRecord
 from skillopt_kernel.loop.attempts import Purpose
+from skillopt_kernel.loop.commit import commit
 from skillopt_kernel.loop.length import refused_for_length, tokens_of
 from skillopt_kernel.loop.memory import memory_text, remember
 from skillopt_kernel.loop.plan import PlannedStep
 from skillopt_kernel.loop.run import Place, RunContext
 from skillopt_kernel.loop.scoring import accept, ensure_scored, refuse_nothing_scored, write_results, write_selection
-from skillopt_kernel.loop.state import commit
 from skillopt_kernel.models.spending import tokens_by_stage
 from skillopt_kernel.records import Applied, EditBudget, GateDecision, Outcome, Proposal, Update
 from skillopt_kernel.skill import shown

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from skillopt_kernel.plugins.manifest import PLUGIN_API, Manifest
 
 if TYPE_CHECKING:
-    from skillopt_kernel.execution import AttemptJob, AttemptResult, Done, ModelCalls, Workplace
+    from skillopt_kernel.execution import AttemptJob, AttemptResult, Done, ModelCalls
 
 plugin = Manifest(
     kind="executor",
@@ -62,7 +62,7 @@ class ThreadExecutor:
 
 def make_executor(settings: Any, context: Any) -> ThreadExecutor:
     """The factory: as many threads as `env.workers` says, on the run's own environment."""
-    from skillopt_kernel.loop.worker import perform
+    from skillopt_kernel.loop.worker import Workplace, perform
 
     place: Workplace = context.common
     return ThreadExecutor(

@@ -33,6 +33,23 @@ ENDING_SENTENCES = {
 }
 
 
+@attrs.frozen
+class Workplace:
+    """What an executor's factory finds in `context.common`.
+
+    environment  the run's own instance, for workers that are threads of the run's process
+    name         of the environment, and its settings: what a worker elsewhere makes its own instance of
+    common       the kernel's settings of the section `env` (`workers`: how many jobs at the same time)
+    stopping     once set, the run is given up: jobs in flight are to end soon
+    """
+
+    environment: Environment
+    name: str
+    settings: Any = attrs.field(repr=False)
+    common: Any = attrs.field(repr=False)
+    stopping: threading.Event
+
+
 def perform(
     job: AttemptJob,
     environment: Environment,

@@ -6,38 +6,9 @@ from collections.abc import Collection, Mapping
 
 from attrs import frozen
 
+from skillopt_kernel.config.known import TARGET_ONLY, backend_name
+
 ROLES = ("optimizer", "target", "judge")
-
-ALIASES: dict[str, str] = {
-    "": "openai_chat",
-    "azure": "openai_chat",
-    "azure-openai": "openai_chat",
-    "azure_openai": "openai_chat",
-    "openai": "openai_chat",
-    "codex": "codex_exec",
-    "claude": "claude_chat",
-    "anthropic": "claude_chat",
-    "cursor": "cursor_exec",
-    "cursor_agent": "cursor_exec",
-    "copilot": "copilot_chat",
-    "copilot_cli": "copilot_chat",
-    "github_copilot": "copilot_chat",
-    "qwen": "qwen_chat",
-    "minimax": "minimax_chat",
-    "compat": "openai_compatible",
-    "openai-compatible": "openai_compatible",
-    "openai_compatible_chat": "openai_compatible",
-}
-"""What people write -> the backend's name. Any other name stands for itself."""
-
-TARGET_ONLY = frozenset({"codex_exec", "claude_code_exec", "cursor_exec", "copilot_exec", "qwen_chat", "minimax_chat"})
-"""Labels that name the target's backend; the optimizer's is then `openai_chat`."""
-
-
-def backend_name(text: str) -> str:
-    """The name of a backend from a label or alias: trimmed, in lower case."""
-    plain = text.strip().lower()
-    return ALIASES.get(plain, plain)
 
 
 @frozen

@@ -16,9 +16,9 @@ import pytest
 from attrs import define, evolve, field
 from skillopt_kernel.config.schema import EnvSettings
 from skillopt_kernel.errors import CallTimeout, Cancelled, PassingError, PermanentError, RefusedError
-from skillopt_kernel.execution import AttemptJob, AttemptResult, ModelCalls, Workplace
+from skillopt_kernel.execution import AttemptJob, AttemptResult, ModelCalls
 from skillopt_kernel.interfaces import DriverContext
-from skillopt_kernel.loop.worker import perform
+from skillopt_kernel.loop.worker import Workplace, perform
 from skillopt_kernel.models.requests import ChatReply, ChatRequest
 from skillopt_kernel.records import Attempt, Usage
 
