@@ -7,6 +7,7 @@ import re
 import sys
 import tomllib
 from functools import cache
+from graphlib import TopologicalSorter
 from importlib.metadata import packages_distributions
 
 import pytest
@@ -90,6 +91,23 @@ def test_manifests_name_only_what_they_may_import(distribution):
     for path in distribution.modules:
         for package in named_in_strings(path):
             assert may_import(distribution, package), f"{path} names {package}"
+
+
+def module_names(distribution):
+    """The dotted name of each module -> its path."""
+    paths = {path: path.relative_to(distribution.source.parent).with_suffix("") for path in distribution.modules}
+    return {".".join(inside.parts).removesuffix(".__init__"): path for path, inside in paths.items()}
+
+
+def test_no_modules_import_each_other_in_a_circle(distribution):
+    """Wherever the import stands: one within a function, or for types only, ties two modules together as well."""
+    modules = module_names(distribution)
+    needs = {}
+    for name, path in modules.items():
+        nodes = [node for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.ImportFrom)]
+        asked = [(node.module, f"{node.module}.{alias.name}") for node in nodes for alias in node.names]
+        needs[name] = {inner if inner in modules else outer for outer, inner in asked} & set(modules) - {name}
+    TopologicalSorter(needs).prepare()  # raises `CycleError`, which names the modules of the circle
 
 
 def test_a_driver_imports_only_what_its_own_family_shares(distributions):

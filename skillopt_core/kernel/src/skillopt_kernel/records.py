@@ -129,15 +129,7 @@ class Usage:
         def both(a: float | None, b: float | None) -> Any:
             return b if a is None else a if b is None else a + b
 
-        return Usage(
-            calls=self.calls + other.calls,
-            prompt_tokens=both(self.prompt_tokens, other.prompt_tokens),
-            completion_tokens=both(self.completion_tokens, other.completion_tokens),
-            cached_tokens=both(self.cached_tokens, other.cached_tokens),
-            reasoning_tokens=both(self.reasoning_tokens, other.reasoning_tokens),
-            usd=both(self.usd, other.usd),
-            unknown_calls=self.unknown_calls + other.unknown_calls,
-        )
+        return Usage(*map(both, attrs.astuple(self), attrs.astuple(other)))
 
 
 @frozen
