@@ -8,6 +8,7 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import attrs
@@ -117,7 +118,8 @@ def stages(run: Ran) -> list[str]:
 
 
 def slow_replies(run: Ran) -> bool:
-    return any(event.get("seconds", 0) > 0.01 for event in run.events if event["event"] == "model_called")
+    """Whether most were: on a busy machine some are, whatever is configured."""
+    return median(event["seconds"] for event in run.events if event["event"] == "model_called") > 0.015
 
 
 def states(run: Ran) -> list[dict[str, Any]]:

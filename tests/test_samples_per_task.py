@@ -53,7 +53,7 @@ def test_numbers_and_folders_are_distinct_and_gate_and_test_have_their_own(proje
     assert set(keys.values()) == {1}
     purposes: dict[str, set[int]] = defaultdict(set)
     for row in rows:
-        purposes["rollout" if "/rollout/" in row["folder"] else "scored"].add(row["sample"])
+        purposes["rollout" if "/rollout" in row["folder"] else "scored"].add(row["sample"])
     assert purposes == {"rollout": {e + k * 1_000_000 for e in (1, 2) for k in range(3)}, "scored": {0}}
     folders = [row["folder"] for row in rows]
     assert len(set(folders)) == len(folders)
