@@ -14,7 +14,7 @@ import attrs
 import pytest
 from skillopt_backend_simulated.settings import SimulatedSettings
 from skillopt_kernel import PLUGIN_API, Attempt, DriverContext, Judge, Manifest, Message, Score, Splits, Target, Task
-from skillopt_kernel.errors import RejectedRequest
+from skillopt_kernel.errors import PassingError, RejectedRequest
 from skillopt_kernel.hookspecs import hookimpl
 from skillopt_kernel.models.requests import ChatReply, ChatRequest
 
@@ -110,25 +110,27 @@ class RecordedSettings:
 
     world     world file of the simulated backend
     folder    folder of `requests.jsonl`
-    rejected  requests of this stage are rejected
+    rejected  requests of this stage, or with this text, are rejected
+    busy      the endpoint asks those with this text to come back in an hour
     """
 
     world: str = "world.yaml"
     folder: str = ""
     rejected: str = ""
+    busy: str = ""
 
 
 class RecordedBackend:
     def __init__(self, settings: RecordedSettings, context: DriverContext) -> None:
         assert context.driver is not None
-        self.folder, self.rejected = Path(settings.folder), settings.rejected
+        self.settings = settings
         simulated = SimulatedSettings(world=Path(settings.world))
         self.backend = context.driver("backend", "simulated", simulated)
         self.capabilities = self.backend.capabilities
         self.name = context.model or "unnamed"
 
     def open_chat(self, role: str) -> Recorder:
-        return Recorder(self.backend.open_chat(role), role, self.name, self.folder, self.rejected)
+        return Recorder(self.backend.open_chat(role), role, self.name, self.settings)
 
     def open_agent(self, role: str) -> Any:
         return self.backend.open_agent(role)
@@ -145,15 +147,17 @@ class Recorder:
     chat: Any
     role: str
     model: str
-    folder: Path
-    rejected: str
+    settings: RecordedSettings
 
     def complete(self, request: ChatRequest) -> ChatReply:
         plain = attrs.asdict(attrs.evolve(request, deadline=None))
         line = json.dumps({"role": self.role, "model": self.model, **plain}, sort_keys=True) + "\n"
-        with (self.folder / "requests.jsonl").open("a", encoding="utf-8") as file:
+        with (Path(self.settings.folder) / "requests.jsonl").open("a", encoding="utf-8") as file:
             file.write(line)
-        if request.stage == self.rejected:
+        text = " ".join(message.text for message in request.messages)
+        if self.settings.busy and self.settings.busy in text:
+            raise PassingError("the endpoint is busy", retry_after=3600)
+        if self.settings.rejected and (request.stage == self.settings.rejected or self.settings.rejected in text):
             raise RejectedRequest("the endpoint takes no such request.")
         reply: ChatReply = self.chat.complete(request)
         return reply

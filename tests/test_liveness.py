@@ -132,6 +132,11 @@ def said(variable: str) -> Look:
     return lambda run: any(variable in state["told"] for state in states(run))
 
 
+def missing(run: Ran) -> int:
+    """How many attempts came to no score."""
+    return sum("missing" in row for row in run.project.lines(run.folder / "outcomes.jsonl"))
+
+
 def workers(run: Ran) -> bool:
     """Whether there was more than one worker process."""
     return len({state["worker"] for state in states(run)}) > 1
@@ -221,6 +226,8 @@ CASES: dict[str, Case] = {
     "evaluation.deterministic_target": Case(
         "true", lambda run: {r["sample"] for r in run.project.lines(run.folder / "outcomes.jsonl")}
     ),
+    "evaluation.missing_retries": Case("0", missing, (*RECORDED, *ONE, "model.recorded_busy=line 1?")),
+    "evaluation.min_coverage": Case("0.5", steps("action"), (*RECORDED, "model.recorded_rejected=line 7?")),
     "evaluation.use_semantic_density": Case("true", steps("bar"), WORDS),
     "evaluation.semantic_density_weight": Case("0.5", steps("bar"), (*DENSE, *WORDS)),
     "evaluation.leading_words": Case("[answer]", steps("bar"), DENSE),

@@ -65,6 +65,7 @@ class PlayedTrial:
     rng: random.Random = attrs.field(factory=random.Random)
     stored: set[str] = attrs.field(factory=set)
     begun: list[str] = attrs.field(factory=list)
+    min_coverage: float = 0.0
 
     def bonus(self, skill: str) -> float:
         return self.bonuses.get(skill, 0.0)
@@ -320,8 +321,8 @@ def brute_force(gate: ScoreGate, played: PlayedTrial) -> str:
 
 
 @pytest.mark.parametrize("gate", [HARD, SOFT, Weighted(0.3), Curved()], ids=lambda gate: gate.name)
-@pytest.mark.parametrize("missing", [0.0, 0.2])
-def test_stopping_early_decides_as_asking_everything(gate: ScoreGate, missing: float) -> None:
+@pytest.mark.parametrize(("missing", "coverage"), [(0.0, 0.95), (0.2, 0.0), (0.1, 0.8)])
+def test_stopping_early_decides_as_asking_everything(gate: ScoreGate, missing: float, coverage: float) -> None:
     rng = random.Random(7)
     stopped = 0
     for _ in range(300):
@@ -332,9 +333,9 @@ def test_stopping_early_decides_as_asking_everything(gate: ScoreGate, missing: f
         for workers in (1, 3, 20):
             ids = [f"t{number}" for number in range(count)]
             stored = {task_id for task_id in ids if workers == 3 and rng.random() < 0.4}
-            played = trial(*sides, bonuses=bonuses, workers=workers, rng=rng, stored=stored)
+            played = trial(*sides, bonuses=bonuses, workers=workers, rng=rng, stored=stored, min_coverage=coverage)
             decisions.append(gate.judge(played))
-        full_trial = trial(*sides, bonuses=bonuses, early_stop=False)
+        full_trial = trial(*sides, bonuses=bonuses, early_stop=False, min_coverage=coverage)
         full = gate.judge(full_trial)
         assert {decision.action for decision in decisions} == {full.action}
         # Neither concurrency nor what a killed run had stored changes what is recorded.

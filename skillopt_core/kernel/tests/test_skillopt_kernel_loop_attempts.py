@@ -18,7 +18,17 @@ def asks(*names: str, skill: str = "s", sample: int = 0) -> list[Ask]:
 class World:
     """Attempts that take as long as told, counted; stored outcomes are found."""
 
-    def __init__(self, capacity: int = 4, seconds: dict[str, float] | None = None, missing: tuple[str, ...] = ()):
+    def __init__(
+        self,
+        capacity: int = 4,
+        seconds: dict[str, float] | None = None,
+        missing: tuple[str, ...] = (),
+        retries: int = 0,
+        lost: dict[str, int] | None = None,
+    ):
+        """missing: tasks that never get a score; lost: tasks that get one after so many attempts without."""
+        self.lost = lost or {}
+        self.reason = "endpoint"
         self.begun: list[str] = []
         self.stored: dict[tuple[str, str, int], Outcome] = {}
         self.seconds, self.missing = seconds or {}, missing
@@ -31,6 +41,7 @@ class World:
             find=lambda ask: self.stored.get(self.key(ask)),
             start=self.start,
             expected=lambda ask: self.seconds.get(ask.task.id, 0.0),
+            missing_retries=retries,
         )
 
     @staticmethod
@@ -57,8 +68,8 @@ class World:
             self.now -= 1
         if ask.task.id == self.fail_at:
             raise PermanentError("no key; set one")
-        if ask.task.id in self.missing:
-            return Outcome(ask.task.id, "", "h", ask.sample, missing=Missing("endpoint", "gone"))
+        if ask.task.id in self.missing or self.begun.count(ask.task.id) <= self.lost.get(ask.task.id, 0):
+            return Outcome(ask.task.id, "", "h", ask.sample, missing=Missing(self.reason, "gone"))
         outcome = Outcome(ask.task.id, "", "h", ask.sample, score=Score(1.0, 1.0))
         self.stored[self.key(ask)] = outcome
         return outcome
@@ -161,3 +172,71 @@ def test_a_stopped_pool_finishes_what_is_in_flight_and_begins_nothing_more() -> 
     world.pool.drain()
     assert len(world.begun) <= 4
     assert len(world.stored) == len(world.begun)
+
+
+def test_what_is_missing_is_asked_again_after_all_others() -> None:
+    names = ("a", "b", "c", "d", "e")
+    world = World(2, lost={"a": 1, "c": 2}, retries=2)
+    outcomes = list(world.pool.evaluate(asks(*names), PURPOSE, in_order=True))
+    assert [(one.task_id, one.scored) for one in outcomes] == [(name, True) for name in names]
+    assert sorted(world.begun[:5]) == list(names)
+    assert (sorted(world.begun[5:7]), world.begun[7:]) == (["a", "c"], ["c"])
+
+
+@pytest.mark.parametrize("retries", [0, 1, 3])
+def test_so_many_times_and_no_more(retries: int) -> None:
+    world = World(missing=("b",), retries=retries)
+    outcomes = list(world.pool.evaluate(asks("a", "b", "c"), PURPOSE))
+    assert [one.scored for one in outcomes] == [True, False, True]
+    assert world.begun.count("b") == 1 + retries
+    assert len(world.begun) == 3 + retries
+
+
+def test_a_request_that_was_rejected_is_not_asked_again() -> None:
+    world = World(missing=("b",), retries=2)
+    world.reason = "rejected"
+    list(world.pool.evaluate(asks("a", "b"), PURPOSE))
+    assert world.begun.count("b") == 1
+
+
+def test_while_nothing_has_a_score_nothing_is_asked_again() -> None:
+    world = World(missing=("a", "b", "c"), retries=2)
+    assert not any(one.scored for one in world.pool.evaluate(asks("a", "b", "c"), PURPOSE))
+    assert sorted(world.begun) == ["a", "b", "c"]
+    list(world.pool.evaluate(asks("d"), PURPOSE))
+    list(world.pool.evaluate(asks("a"), PURPOSE))
+    assert world.begun.count("a") == 4, "once something has a score, the single attempt is worth another"
+
+
+def test_once_settled_what_is_missing_before_that_is_still_asked_again() -> None:
+    """So that the prefix that decides is the one of a run without the fault."""
+    names = [f"t{n:02d}" for n in range(30)]
+    world = World(2, dict.fromkeys(names, 0.002), lost={"t01": 1}, retries=2)
+    outcomes = world.pool.evaluate(
+        asks(*names), PURPOSE, in_order=True, settled=lambda arrived: sum(o.scored for o in arrived.values()) >= 5
+    )
+    taken = [next(outcomes) for _ in range(5)]
+    assert all(one.scored for one in taken)
+    assert world.begun.count("t01") == 2
+    outcomes.close()  # type: ignore[attr-defined]
+    world.pool.drain()
+    assert len(world.begun) <= 10
+
+
+def test_a_run_that_stops_takes_no_missing_outcome_for_the_last_word() -> None:
+    world = World(1, {"b": 0.2}, missing=("a",), retries=2)
+    outcomes = world.pool.evaluate(asks("c", "a", "b"), PURPOSE, in_order=True)
+    assert next(outcomes).scored
+    threading.Timer(0.1, world.pool.stop).start()
+    with pytest.raises(StoppedEarly):
+        next(outcomes)
+    assert world.begun == ["c", "a", "b"]
+
+
+def test_a_failure_ends_the_wait_for_the_others() -> None:
+    world = World(1, {"b": 0.05}, missing=("a",), retries=2)
+    world.fail_at = "b"
+    outcomes = world.pool.evaluate(asks("c", "a", "b"), PURPOSE, in_order=True)
+    assert next(outcomes).scored
+    with pytest.raises(PermanentError):
+        next(outcomes)

@@ -222,7 +222,7 @@ def test_a_job_that_is_lost_three_times_has_a_typed_reason() -> None:
     executor = Unsteady(9)
     outcome, _ = run_on(executor)
     assert len(executor.jobs) == 3
-    assert outcome.missing == Missing("environment", "the worker ended (worker lost, run 3 times)")
+    assert outcome.missing == Missing("worker", "the worker ended (worker lost, run 3 times)")
 
 
 def test_nothing_lost_is_run_again_once_the_run_is_given_up() -> None:

@@ -8,6 +8,8 @@ The rule, for a candidate and the current skill over the selection tasks:
   No standard error decides: of such differences, m and n - 1 zeros, it is m / n, exactly the mean, so that a rule
   "the mean is above one standard error" would hang on rounding alone. Who asks for evidence beyond one look uses an
   `EProcess`.
+* With a score on both sides for fewer than `min_coverage` of the tasks it is undecided, and the current skill stays.
+  A candidate that could not win with all that is missing either is rejected all the same.
 * Tasks are asked hardest first: by the stored score of the current skill, then in split order.
 * While the candidate is being asked, every task without a score counts as a win. As soon as not even that
   lifts it above the bar, it is rejected. Each further score can only lower what it may reach, so the shortest
@@ -62,6 +64,8 @@ class ScoreGate(ABC):
         comparison = _Comparison(self, trial)
         if not comparison.comparable:
             return comparison.decision("undecided", "the current skill has no score on any selection task")
+        if not comparison.covers(comparison.comparable):
+            return comparison.decision("undecided", comparison.too_few(comparison.comparable, "the current skill"))
         comparison.ask()
         return comparison.decide()
 
@@ -129,15 +133,30 @@ class _Comparison:
         verdict = "is above" if better else "is not above"
         shared = [outcome for outcome in own.values() if _scored(trial.current, outcome.task_id)]
         hard, soft = compute_score(shared)
+        told = (
+            f"{self.gate.name} {score:.4f} {verdict} the current skill's {current_score:.4f} over {len(shared)} tasks"
+        )
+        if not settled and not self.covers(len(shared)):
+            action, told = "undecided", f"{self.too_few(len(shared), 'both skills')}; {told}"
         return self.decision(
             action,
-            f"{self.gate.name} {score:.4f} {verdict} the current skill's {current_score:.4f} over {len(shared)} tasks",
+            told,
             hard=hard,
             soft=soft,
             score=score,
             current_score=current_score,
             best_score=None if against_best is None else against_best[1],
             compared=len(shared),
+        )
+
+    def covers(self, count: int) -> bool:
+        """Whether scores on so many tasks are enough to decide by."""
+        return count >= round(self.trial.min_coverage * len(self.order), 9)
+
+    def too_few(self, count: int, whose: str) -> str:
+        return (
+            f"{count} of {len(self.order)} selection tasks have a score of {whose}, and evaluation.min_coverage asks "
+            f"for {self.trial.min_coverage:.0%}"
         )
 
     def _compared(self, own: Mapping[str, Outcome], other: Scored) -> tuple[float, float] | None:

@@ -147,7 +147,8 @@ class Trial(Protocol):
     `evaluate` is lazy, in the order asked, answered from the store where possible; leaving the loop cancels
     what has not begun. `settled`, if given, is asked with every outcome that has arrived (by task id, in any
     order) and stops the *starting* of further attempts once it says yes; what has started still arrives.
-    `early_stop` is false when every task must be asked.
+    `early_stop` is false when every task must be asked. `min_coverage`: the share of the tasks that must have a score
+    on both sides; with fewer it is undecided, unless the candidate could not win with what is missing either.
     """
 
     @property
@@ -160,6 +161,8 @@ class Trial(Protocol):
     def tasks(self) -> tuple[Task, ...]: ...
     @property
     def early_stop(self) -> bool: ...
+    @property
+    def min_coverage(self) -> float: ...
     def bonus(self, skill: str) -> float: ...
     def evaluate(
         self,

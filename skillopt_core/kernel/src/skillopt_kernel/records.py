@@ -24,7 +24,7 @@ EDIT_STATUSES = ("applied", "unmatched", "ambiguous", "no_op", "protected", "ove
 ENDINGS = ("attempt_timeout", "max_turns", "refused", "empty_answer", "context_exceeded")
 """The target's own doing. An attempt that ended so is scored: `hard` 0, `soft` as earned."""
 
-MISSING_REASONS = ("endpoint", "call_timeout", "rejected", "program", "environment", "judge", "cancelled")
+MISSING_REASONS = ("endpoint", "call_timeout", "rejected", "worker", "program", "environment", "judge", "cancelled")
 """What the target cannot help. An outcome that is missing for one of these has no score and enters no mean."""
 
 ACTIONS = (

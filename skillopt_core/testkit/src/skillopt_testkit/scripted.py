@@ -150,6 +150,7 @@ class StoredTrial:
     bonuses: Mapping[str, float] = field(factory=dict)
     arrivals: Sequence[str] = ()
     started: list[str] = field(factory=list)
+    min_coverage: float = 0.0
 
     def bonus(self, skill: str) -> float:
         return self.bonuses.get(skill, 0.0)

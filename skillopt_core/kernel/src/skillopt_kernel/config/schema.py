@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from attrs import frozen
 
-from skillopt_kernel.config.fields import above, at_least, option
+from skillopt_kernel.config.fields import above, at_least, between, option
 
 Control = Literal["fixed", "autonomous", "none"]
 Pairs = Literal["mixed", "changed", "unchanged"]
@@ -70,6 +70,12 @@ class EvaluationSettings:
     gate_metric: str = option("hard", "gate, by name")
     sel_env_num: int = option(0, "selection tasks used, the first N; 0: all", at_least(0))
     test_env_num: int = option(0, "test tasks used, the first N; 0: all", at_least(0))
+    missing_retries: int = option(
+        2, "how often a task without a score is asked again, after all others", at_least(0), free=True
+    )
+    min_coverage: float = option(
+        0.95, "share of the selection tasks that must be scored for both skills to decide", between(0, 1)
+    )
     eval_test: bool = option(True, "evaluate the first, best and last skill on the test tasks at the end")
     deterministic_target: bool = option(False, "the target always answers alike: never ask it the same thing again")
 

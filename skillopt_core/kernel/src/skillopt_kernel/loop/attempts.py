@@ -22,6 +22,10 @@ Settled = Callable[[Mapping[str, Outcome]], bool]
 Ended = Callable[[Outcome | BaseException], None]
 
 
+LASTING = ("rejected", "worker")
+"""Reasons for which an outcome is missing again if it is asked again."""
+
+
 @attrs.frozen
 class Purpose:
     """What outcomes are asked for: the stage its calls bear, the folder they are kept in, and how urgent.
@@ -37,6 +41,11 @@ class Purpose:
     step: int | None = None
 
 
+def is_passing(outcome: Outcome) -> bool:
+    """Whether an outcome is missing for a reason that may pass."""
+    return outcome.missing is not None and outcome.missing.reason not in LASTING
+
+
 @attrs.define(eq=False)
 class _Group:
     """One call of `evaluate`: its jobs in the order asked, and what has arrived."""
@@ -45,6 +54,13 @@ class _Group:
     jobs: list[_Job] = attrs.field(factory=list)
     arrived: dict[str, Outcome] = attrs.field(factory=dict)
     last_arrived: int = -1
+    ended: int = 0
+
+    def waits(self) -> bool:
+        """Whether something of it waits or is under way. Each job is looked at once, since what has ended stays so."""
+        while self.ended < len(self.jobs) and not (self.jobs[self.ended].queued or self.jobs[self.ended].running):
+            self.ended += 1
+        return self.ended < len(self.jobs)
 
     def arrive(self, index: int, outcome: Outcome) -> None:
         self.arrived[outcome.task_id] = outcome
@@ -60,6 +76,7 @@ class _Job:
     queued: bool = False
     running: bool = False
     outcome: Outcome | None = None
+    retries: int = 0
     groups: list[tuple[_Group, int]] = attrs.field(factory=list)
 
 
@@ -72,6 +89,7 @@ class AttemptPool:
     start     has one ask attempted, scored and committed, and calls its last argument once, from any thread, with
               the outcome or with what must end the run; it waits for nothing and raises nothing
     expected  seconds that an ask is likely to take, for starting the longest first; 0 when unknown
+    missing_retries   how often an outcome that is missing is asked again
     """
 
     _capacity: Callable[[], int]
@@ -79,6 +97,7 @@ class AttemptPool:
     _find: Callable[[Ask], Outcome | None] = attrs.field(kw_only=True)
     _start: Callable[[Ask, Purpose, Ended], None] = attrs.field(kw_only=True)
     _expected: Callable[[Ask], float] = attrs.field(kw_only=True, default=lambda _: 0.0)
+    _missing_retries: int = attrs.field(kw_only=True, default=0)
     _changed: threading.Condition = attrs.field(init=False, factory=threading.Condition)
     _queue: list[tuple[int, float, int, _Job]] = attrs.field(init=False, factory=list)
     _jobs: dict[Key, _Job] = attrs.field(init=False, factory=dict)
@@ -86,6 +105,7 @@ class AttemptPool:
     _running: int = attrs.field(init=False, default=0)
     _failure: BaseException | None = attrs.field(init=False, default=None)
     _stopping: bool = attrs.field(init=False, default=False)
+    _scored: bool = attrs.field(init=False, default=False)
 
     def prefetch(self, asks: Sequence[Ask], purpose: Purpose) -> None:
         """Start what is not stored yet and wait for nothing; `evaluate` joins it."""
@@ -104,7 +124,8 @@ class AttemptPool:
 
         `in_order` begins them in that order too; otherwise the longest expected is begun first. `settled` is
         asked at each arrival, with what has arrived by task id; once it says yes, nothing beyond the last
-        arrival is begun. Closing the iterator drops what has not begun.
+        arrival is begun. Closing the iterator drops what has not begun. Missing outcomes are asked again once all
+        others have ended.
         """
         group = _Group(settled)
         with self._changed:
@@ -126,16 +147,9 @@ class AttemptPool:
         try:
             for job in group.jobs:
                 with self._changed:
-                    while job.outcome is None:
-                        if self._failure is not None:
-                            raise self._failure
-                        if not job.queued and not job.running:
-                            if self._stopping:
-                                raise StoppedEarly("the run was asked to stop; its state is saved.")
-                            self._enqueue(job, 0.0)
-                            self._pump()
-                        self._changed.wait()
-                    outcome = job.outcome
+                    outcome = self._outcome(job)
+                    while self._may_be_asked_again(job) and self._ask_missing_again(group):
+                        outcome = self._outcome(job)
                     self._release(job, group)
                     taken += 1
                 yield outcome
@@ -143,6 +157,45 @@ class AttemptPool:
             with self._changed:
                 for job in group.jobs[taken:]:
                     self._release(job, group)
+
+    def _outcome(self, job: _Job) -> Outcome:
+        """Wait for the outcome of a job, which is queued if nobody has done so."""
+        while job.outcome is None:
+            if not job.queued and not job.running:
+                self._raise_if_over()
+                self._enqueue(job, 0.0)
+                self._pump()
+            self._wait()
+        return job.outcome
+
+    def _ask_missing_again(self, group: _Group) -> bool:
+        """Once all of the group has ended, queue what is missing of it.
+
+        Not while nothing in the whole run has a score: then it is not the single attempt that fails.
+        """
+        while group.waits():
+            self._wait()
+        self._raise_if_over()
+        if not self._scored:
+            return False
+        group.ended = 0
+        for job in filter(self._may_be_asked_again, group.jobs):
+            job.outcome, job.retries = None, job.retries + 1
+            self._enqueue(job, 0.0)
+        self._pump()
+        return True
+
+    def _may_be_asked_again(self, job: _Job) -> bool:
+        return job.outcome is not None and is_passing(job.outcome) and job.retries < self._missing_retries
+
+    def _wait(self) -> None:
+        if self._failure is not None:
+            raise self._failure
+        self._changed.wait()
+
+    def _raise_if_over(self) -> None:
+        if self._stopping:
+            raise StoppedEarly("the run was asked to stop; its state is saved.")
 
     def stop(self) -> None:
         """Begin nothing more. What is in flight is finished and committed."""
@@ -164,6 +217,7 @@ class AttemptPool:
         job = self._jobs.get(key)
         if job is None:
             job = self._jobs[key] = _Job(key, ask, purpose, outcome=self._find(ask))
+            self._scored = self._scored or job.outcome is not None
         return job
 
     def _enqueue(self, job: _Job, expected: float) -> None:
@@ -195,6 +249,7 @@ class AttemptPool:
                 self._failure = self._failure or ended
             else:
                 job.outcome, job.prefetched = ended, False
+                self._scored = self._scored or ended.scored
                 for group, index in job.groups:
                     group.arrive(index, ended)
                     self._check_settled(group)

@@ -18,7 +18,7 @@ from skillopt_kernel.loop.memory import kept, memory_text
 from skillopt_kernel.loop.patience import ended_early, epochs_without_best, is_last
 from skillopt_kernel.loop.plan import PlannedStep
 from skillopt_kernel.loop.run import Place, RunContext
-from skillopt_kernel.loop.scoring import accept, ensure_scored, write_selection
+from skillopt_kernel.loop.scoring import accept, ask_missing, ensure_scored, write_selection
 from skillopt_kernel.models.spending import tokens_by_stage
 from skillopt_kernel.records import Applied, GateDecision
 from skillopt_kernel.skill import shown, with_region
@@ -125,6 +125,7 @@ def take_guidance(run: RunContext, epoch: EpochContext, candidate: str) -> GateD
     skill = state.current.skill
     write_text(folder / "candidate_skill.md", candidate)
     ensure_scored(run)  # a run that was resumed here has not asked yet
+    ask_missing(run)
     run.place.purpose = Purpose("selection", run.directory.relative(folder / "selection_eval"), epoch=epoch.number)
     if shown(candidate) == shown(skill):
         return GateDecision("skip_no_change", skill, reason="the guidance is what the skill says already")

@@ -94,7 +94,7 @@ class AttemptJobs:
     def _commit(self, under: _Under, result: AttemptResult) -> Outcome:
         ask, purpose, score, missing = under.ask, under.purpose, result.score, result.missing
         if result.lost:
-            missing = Missing("environment", f"{result.lost} (worker lost, run {under.tries} times)")
+            missing = Missing("worker", f"{result.lost} (worker lost, run {under.tries} times)")
         elif missing is not None and result.attempt is not None:
             self._scoring_failed(ask)
         outcome = Outcome(

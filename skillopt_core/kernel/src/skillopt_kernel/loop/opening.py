@@ -64,6 +64,7 @@ def open_run(prepared: Prepared, directory: RunDirectory, stop: threading.Event)
             find=outcomes.find,
             start=make_jobs(run, executor, abort).start,
             expected=outcomes.expected_seconds,
+            missing_retries=settings.evaluation.missing_retries,
         )
         threading.Thread(target=stop_when_asked, args=(run,), daemon=True).start()
         try:

@@ -70,6 +70,7 @@ class RunTrial:
     best: Scored
     tasks: tuple[Task, ...]
     early_stop: bool
+    min_coverage: float
 
     def bonus(self, skill: str) -> float:
         return self.run.hooks.score_bonus(self.run, skill)
@@ -226,9 +227,9 @@ class RunContext(Prepared):
 
     def judge(self, applied: Applied, current: Scored, best: Scored) -> GateDecision:
         """Ask the gate driver. Without a gate everything is asked, and the candidate is taken whatever it says."""
-        use_gate = self.settings.evaluation.use_gate
+        use_gate, coverage = self.settings.evaluation.use_gate, self.settings.evaluation.min_coverage
         candidate = Scored(applied.candidate, f"step_{self.place.step or 0:04d}")
-        trial = RunTrial(self, candidate, current, best, self.splits.selection, early_stop=use_gate)
+        trial = RunTrial(self, candidate, current, best, self.splits.selection, use_gate, coverage)
         decision = self.gate.judge(trial)
         if use_gate:
             return decision

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import attrs
 
 from skillopt_kernel.errors import StoppedEarly
-from skillopt_kernel.loop.attempts import Purpose
+from skillopt_kernel.loop.attempts import Purpose, is_passing
 from skillopt_kernel.loop.run import RunContext
 from skillopt_kernel.records import Ask, GateDecision, Outcome, Scored, Task
 from skillopt_kernel.skill import shown
@@ -77,6 +77,20 @@ def ensure_scored(run: RunContext) -> None:
         setattr(state, name, attrs.evolve(scored, outcomes=outcomes))
     if state.current_score is None:
         state.current_score = state.best_score = run.gate_score(state.current)
+
+
+def ask_missing(run: RunContext) -> None:
+    """Ask again what the current skill has no score on, so that a gate has as much as there is to compare with."""
+    state = run.state_of_run
+    if not any(map(is_passing, state.current.outcomes.values())):
+        return
+    scored = score_selection(run, state.current, Purpose("selection", "selection_eval_current"))
+    for name in ("start", "best", "current"):
+        if shown(getattr(state, name).skill) == shown(scored.skill):
+            setattr(state, name, attrs.evolve(getattr(state, name), outcomes=scored.outcomes))
+    state.current_score = run.gate_score(state.current)
+    if shown(state.best.skill) == shown(state.current.skill):
+        state.best_score = state.current_score
 
 
 def accept(run: RunContext, decision: GateDecision, step: int) -> None:

@@ -17,7 +17,14 @@ from skillopt_kernel.loop.length import refused_for_length, tokens_of
 from skillopt_kernel.loop.memory import memory_text, remember
 from skillopt_kernel.loop.plan import PlannedStep
 from skillopt_kernel.loop.run import Place, RunContext
-from skillopt_kernel.loop.scoring import accept, ensure_scored, refuse_nothing_scored, write_results, write_selection
+from skillopt_kernel.loop.scoring import (
+    accept,
+    ask_missing,
+    ensure_scored,
+    refuse_nothing_scored,
+    write_results,
+    write_selection,
+)
 from skillopt_kernel.models.spending import tokens_by_stage
 from skillopt_kernel.records import Applied, EditBudget, GateDecision, Outcome, Proposal, Update
 from skillopt_kernel.skill import shown
@@ -151,6 +158,7 @@ def propose_and_judge(run: RunContext, step: StepContext, skill: str) -> GateDec
     if refused is not None:
         return refused
     ensure_scored(run)  # joins the baseline, which the first rollouts ran beside
+    ask_missing(run)
     selection = run.directory.relative(run.directory.selection_eval(step.number))
     run.place.purpose = Purpose("selection", selection, epoch=step.epoch, step=step.number)
     with run.stage("gate", tasks=len(run.splits.selection)) as made:

@@ -114,11 +114,12 @@ class ModelCaller:
 
     def _plan_retry(self, error: PassingError, request: ChatRequest, call: _Call) -> bool:
         """Set when the next try may begin; false when it would be too late, or has been stopped."""
+        wait = self._policy.wait_before(call.tries + 1, error.retry_after)
         if error.retry_after:
             self._limit.answered = True
-            self._limit.pause(min(error.retry_after, self._policy.longest_wait))
+            if wait is not None:
+                self._limit.pause(error.retry_after)
         unanswered = call.tries >= self._policy.first_tries and not self._limit.answered
-        wait = self._policy.wait_before(call.tries + 1, error.retry_after)
         if wait is None or unanswered or self._cancelled.is_set():
             return False
         call.not_before = time.monotonic() + wait

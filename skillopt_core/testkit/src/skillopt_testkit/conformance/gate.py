@@ -95,6 +95,20 @@ class GateConformance(PluginConformance):
         assert decision.action == "accept_new_best", decision.reason
         assert decision.compared == self.tasks - lost
 
+    def test_below_the_coverage_that_is_asked_for_it_is_undecided(self, driver: Any) -> None:
+        right, wrong, lost = (1.0, 1.0), (0.0, 0.0), self.tasks // 4
+        some: Scores = [right] * (self.tasks - lost) + [None] * lost
+        decision = self.judge(driver, trial_of(some, [wrong] * self.tasks, min_coverage=0.8))
+        assert decision.action == "undecided"
+        assert (decision.missing, decision.compared) == (lost, self.tasks - lost)
+        assert self.judge(driver, trial_of([right] * self.tasks, some, min_coverage=0.8)).action == "undecided"
+        assert self.judge(driver, trial_of(some, [wrong] * self.tasks, min_coverage=0.7)).accepted
+
+    def test_what_cannot_win_with_all_that_is_missing_is_rejected_whatever_is_covered(self, driver: Any) -> None:
+        lost = self.tasks // 4
+        some: Scores = [(0.0, 0.0)] * (self.tasks - lost) + [None] * lost
+        assert self.judge(driver, trial_of(some, [(1.0, 1.0)] * self.tasks, min_coverage=0.95)).action == "reject"
+
     @pytest.mark.parametrize("seed", range(60))
     def test_stopping_early_changes_no_decision(self, driver: Any, seed: int) -> None:
         draw = random.Random(seed)

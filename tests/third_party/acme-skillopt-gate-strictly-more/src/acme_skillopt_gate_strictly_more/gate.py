@@ -31,9 +31,13 @@ class StrictlyMoreGate:
         gained_on_best, _ = self._gained(outcomes, trial.best)
         hard, soft = compute_score(list(outcomes.values()))
         common = {"hard": hard, "soft": soft, "score": hard, "asked": len(outcomes), "total": len(trial.tasks)}
+        told = {**common, "compared": compared, "missing": sum(not each.scored for each in outcomes.values())}
         reason = f"{gained:+d} tasks solved over {compared}, {self.settings.more_tasks} more are needed"
         if compared == 0:
             return GateDecision("undecided", trial.current.skill, "no task has a score on both sides", **common)
+        missing = len(trial.tasks) - compared
+        if missing > (1 - trial.min_coverage) * len(trial.tasks) and gained + missing >= self.settings.more_tasks:
+            return GateDecision("undecided", trial.current.skill, f"{reason}; {missing} have no score", **told)
         if gained < self.settings.more_tasks:
             return GateDecision("reject", trial.current.skill, reason, compared=compared, **common)
         action = "accept_new_best" if gained_on_best >= self.settings.more_tasks else "accept"
