@@ -2,7 +2,8 @@
 
 The target is right where the skill has the rule of the question's kind. An analyst proposes the rule of the first
 kind that its trajectories are about and the skill lacks, and where it lacks none, one that spoils every answer. So a
-run learns, and then proposes what must be rejected; the same requests always get the same replies.
+run learns, and then proposes what must be rejected; the same requests always get the same replies. Questions at a line
+that ends in 0 are beyond the target.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ def answer(body: Mapping[str, Any]) -> str:
     system, user = (body["messages"][place]["content"] for place in (0, -1))
     if body["model"] == "target":
         kind = next(kind for kind in KINDS if f"[{kind}]" in user)
-        right = RULES[kind] in system and SPOILER not in system
+        right = RULES[kind] in system and SPOILER not in system and "0?" not in user
         return "<answer>42</answer>" if right else "<answer>it is 42, I think</answer>"
     if "selected_indices" in system:
         return '{"reasoning": "", "selected_indices": [0]}'
