@@ -43,8 +43,11 @@ class LazyGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
-        if name.startswith("-") or self.get_command(ctx, name) is not None:
+        if name.startswith("-"):
             return super().resolve_command(ctx, args)
+        command = self.get_command(ctx, name)
+        if command is not None:
+            return name, command, args[1:]
         from skillopt_kernel.plugins.errors import did_you_mean
         from skillopt_kernel.plugins.known import distribution_of
 

@@ -23,7 +23,7 @@ from skillopt_kernel.plugins.errors import (
 from skillopt_kernel.plugins.manifest import ACCEPTED_APIS, KINDS, Manifest
 
 if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
+    from importlib.metadata import Distribution, EntryPoint
 
     from skillopt_kernel.interfaces import DriverContext
 
@@ -62,10 +62,15 @@ def installed(kind: str | None = None) -> tuple[Installed, ...]:
     """
     from importlib.metadata import entry_points
 
+    @functools.cache
+    def owner(distribution: Distribution) -> tuple[str, str]:
+        told = distribution.metadata  # read from the disk each time that it is asked for
+        return told["Name"], told["Version"]
+
     found = []
     for each in KINDS if kind is None else (kind,):
         plugins = [
-            Installed(each, entry.name, entry.value, entry.dist.name, entry.dist.version)
+            Installed(each, entry.name, entry.value, *owner(entry.dist))
             for entry in entry_points(group=KINDS[each])
             if entry.dist is not None
         ]
