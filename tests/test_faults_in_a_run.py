@@ -7,7 +7,6 @@ import json
 import threading
 from collections import Counter
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -100,7 +99,8 @@ def scores(project: Project, out: str) -> dict[tuple[str, ...], float]:
 
 TOLD = (
     "action", "reason", "rollout_hard", "rollout_n", "rollout_missing", "selection_hard", "selection_bound",
-    "selection_asked", "selection_compared", "selection_missing", "bar", "current_score", "best_score", "candidate_hash",
+    "selection_asked", "selection_compared", "selection_missing", "bar", "current_score", "best_score",
+    "candidate_hash",
 )  # fmt: skip
 """What a decision rests on."""
 

@@ -24,6 +24,7 @@ from skillopt_kernel.errors import (
 from skillopt_lib_chat.options import ChatOptions
 
 _PASSING_STATUS = frozenset({408, 409, 425, 429})
+_OVERLOADED_STATUS = frozenset({429, 503, 504, 529})
 _PERMANENT_STATUS = frozenset({401, 403, 404, 405})
 """Of the key, the model or the address. Other statuses below 500 may concern the one request only."""
 _NO_QUOTA = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "quota_exceeded"})
@@ -57,7 +58,9 @@ def failure(status: int, body: str, headers: Mapping[str, str], options: ChatOpt
             f"{options.setting('api_key')}."
         )
     if status in _PASSING_STATUS or status >= 500:
-        return PassingError(f"{where} could not answer{detail}", retry_after(headers))
+        return PassingError(
+            f"{where} could not answer{detail}", retry_after(headers), overloaded=status in _OVERLOADED_STATUS
+        )
     if codes & _NO_MODEL:
         status = 404  # that is what some endpoints mean by 400
     kind = PermanentError if status in _PERMANENT_STATUS else RejectedRequest

@@ -68,16 +68,23 @@ class ModelError(Exception):
 class PassingError(ModelError):
     """The call failed for a reason that passes: rate limit, server error, lost connection, no reply in time.
 
-    `retry_after`: seconds that the endpoint asked to wait, `None` when it did not say.
+    `retry_after`: seconds that the endpoint asked to wait, `None` when it did not say. `overloaded`: it has more calls
+    than it can serve, and gets fewer at once from now on; so it is wherever it asks to wait.
     """
 
-    def __init__(self, message: str, retry_after: float | None = None) -> None:
+    overloaded = False
+
+    def __init__(self, message: str, retry_after: float | None = None, *, overloaded: bool = False) -> None:
         self.retry_after = retry_after
+        if overloaded or retry_after is not None:
+            self.overloaded = True
         super().__init__(message)
 
 
 class CallTimeout(PassingError):
     """No reply within the time that the call was given."""
+
+    overloaded = True
 
 
 class PermanentError(ModelError, SkillOptError):

@@ -45,6 +45,7 @@ class _Call:
     tries: int = 0
     waited: float = 0.0
     not_before: float = 0.0
+    asked_at: float = 0.0
 
 
 @frozen(eq=False)
@@ -107,13 +108,16 @@ class ModelCaller:
         for attempt in stamina.retry_context(again, attempts=self._policy.tries, timeout=None):
             with attempt, self._limit.slot(call.not_before, request.deadline, self._cancelled) as waited:
                 call.tries, call.waited = attempt.num, call.waited + waited
+                call.asked_at = time.monotonic()
                 reply = self._model.complete(request)
-                self._limit.answered = True
+                self._limit.served()
                 return reply
         raise AssertionError("unreachable: the last try returns or raises")
 
     def _plan_retry(self, error: PassingError, request: ChatRequest, call: _Call) -> bool:
         """Set when the next try may begin; false when it would be too late, or has been stopped."""
+        if error.overloaded:
+            self._limit.overloaded(call.asked_at)
         wait = self._policy.wait_before(call.tries + 1, error.retry_after)
         if error.retry_after:
             self._limit.answered = True
@@ -159,7 +163,7 @@ class ModelCaller:
         number = self._ledger.record(record, call.key, call.asked, reply)
         data: dict[str, Any] = {"call": number, "epoch": call.key.epoch, "step": call.key.step}
         data |= {"role": self._role, "stage": call.stage, "model": model, "seconds": seconds, "tries": call.tries}
-        data |= {"waited": round(call.waited, 3), "ok": error is None}
+        data |= {"waited": round(call.waited, 3), "at_once": self._limit.at_once, "ok": error is None}
         if reply is not None:
             data["finish"] = reply.finish
         if error is not None:
