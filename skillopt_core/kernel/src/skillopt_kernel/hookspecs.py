@@ -363,9 +363,9 @@ def skillopt_attempt_finished(event: Event) -> None:
 
 @hookspec
 def skillopt_model_called(event: Event) -> None:
-    """A model call has ended. data: call (its number), role, stage, model, seconds, waited, tries, ok, tokens where known.
+    """A model call has ended. data: call, role, stage, model, seconds, waited, tries, ok, tokens where known.
 
-    at_once: the limit of its endpoint. A call that the ledger of the run answers, after a stop, is none.
+    call: its number; at_once: the limit of its endpoint. A call that the ledger of the run answers, after a stop, is none.
 
     Example::
 
