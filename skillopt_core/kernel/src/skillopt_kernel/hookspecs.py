@@ -365,7 +365,7 @@ def skillopt_attempt_finished(event: Event) -> None:
 def skillopt_model_called(event: Event) -> None:
     """A model call has ended. data: call, role, stage, model, seconds, waited, tries, ok, tokens where known.
 
-    call: its number; at_once: the limit of its endpoint. A call that the ledger of the run answers, after a stop, is none.
+    call: its number; at_once: the limit of its endpoint. What the ledger answers after a stop is no call.
 
     Example::
 
