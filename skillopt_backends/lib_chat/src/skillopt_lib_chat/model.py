@@ -18,6 +18,8 @@ from skillopt_lib_chat.wire import read_reply, request_body
 if TYPE_CHECKING:
     import openai
 
+    from skillopt_lib_chat.deadlines import Deadlines
+
 CONNECT_SECONDS = 10.0
 SECONDS_OF_CHECK = 15.0
 
@@ -33,6 +35,7 @@ class OpenAIChatModel:
         self.options = options
         self.model = options.model
         self._client: openai.OpenAI | None = None
+        self._deadlines: Deadlines | None = None
         self._closed = False
         self._lock = threading.Lock()
 
@@ -83,33 +86,29 @@ class OpenAIChatModel:
         return findings
 
     def close(self) -> None:
-        """Close the client. Calls in flight end within their own time, further ones with `PassingError` at once."""
+        """Close the client and its connections: calls in flight and further ones end with `PassingError` at once."""
         with self._lock:
             client, self._client, self._closed = self._client, None, True
         if client is not None:
+            if self._deadlines is not None:
+                self._deadlines.shut_down()
             client.close()
 
     # The client ------------------------------------------------------------------------------------------------
 
     def _post(self, body: dict[str, Any], seconds: float) -> tuple[str, bytes]:
-        client = self._opened()
+        client, deadlines = self._opened()
         ends = time.monotonic() + seconds
-        with _Translated(self, seconds):
+        with _Translated(self, seconds), deadlines.until(ends):
             stream = client.chat.completions.with_streaming_response.create(
                 **body, timeout=_timeouts(seconds), extra_body=dict(self.options.extra_body) or None
             )
             with stream as response:
-                chunks = []
-                for chunk in response.iter_bytes():
-                    chunks.append(chunk)
-                    # A read's own timeout begins anew with every byte of a server that keeps the line open.
-                    if time.monotonic() > ends:
-                        raise self._timed_out(seconds)
-                return response.headers.get("content-type", ""), b"".join(chunks)
+                return response.headers.get("content-type", ""), response.read()
 
     def _list_models(self) -> set[str]:
-        client = self._opened()
-        with _Translated(self, SECONDS_OF_CHECK):
+        client, deadlines = self._opened()
+        with _Translated(self, SECONDS_OF_CHECK), deadlines.until(time.monotonic() + SECONDS_OF_CHECK):
             raw = client.models.with_raw_response.list(timeout=_timeouts(SECONDS_OF_CHECK)).text
         try:
             listed = json.loads(raw)["data"]
@@ -117,13 +116,13 @@ class OpenAIChatModel:
         except (ValueError, KeyError, TypeError):
             raise malformed("", "its list of models cannot be read", self.options) from None
 
-    def _opened(self) -> openai.OpenAI:
+    def _opened(self) -> tuple[openai.OpenAI, Deadlines]:
         with self._lock:
             if self._closed:
                 raise PassingError("the model's connections were closed")
-            if self._client is None:
-                self._client = _open_client(self.options)
-            return self._client
+            if self._client is None or self._deadlines is None:
+                self._client, self._deadlines = _open_client(self.options)
+            return self._client, self._deadlines
 
     def _timed_out(self, seconds: float) -> CallTimeout:
         return CallTimeout(f"no reply from {self.options.address} within {seconds:.3g} s")
@@ -167,9 +166,11 @@ class _Translated:
         return error
 
 
-def _open_client(options: ChatOptions) -> openai.OpenAI:
+def _open_client(options: ChatOptions) -> tuple[openai.OpenAI, Deadlines]:
     import httpx2
     import openai
+
+    from skillopt_lib_chat.deadlines import Deadlines, use
 
     key = options.api_key.strip() or NO_KEY
     if not key.isascii() or not key.isprintable():
@@ -177,21 +178,22 @@ def _open_client(options: ChatOptions) -> openai.OpenAI:
             f"the key for {options.address} holds a character that no key has (a line break, or one outside ASCII). "
             f"Set it anew in {options.setting('api_key')}."
         )
+    # As many connections as there are threads: how many there are is the kernel's to say.
+    limits = httpx2.Limits(max_connections=None, max_keepalive_connections=None, keepalive_expiry=30.0)
+    connections, deadlines = openai.DefaultHttpxClient(limits=limits), Deadlines()
+    use(deadlines, connections)
     client = openai.OpenAI(
         api_key=key,
         admin_api_key="",
         base_url=options.base_url,
         max_retries=0,
         timeout=_timeouts(options.timeout_seconds),
-        # As many connections as there are threads: how many there are is the kernel's to say.
-        http_client=openai.DefaultHttpxClient(
-            limits=httpx2.Limits(max_connections=None, max_keepalive_connections=None, keepalive_expiry=30.0)
-        ),
+        http_client=connections,
     )
     if not options.address.startswith("https://api.openai.com"):
         # From OPENAI_ORG_ID and OPENAI_PROJECT_ID: no business of another provider.
         client.organization = client.project = None
-    return client
+    return client, deadlines
 
 
 def _timeouts(seconds: float) -> Any:
