@@ -349,9 +349,7 @@ def skillopt_attempt_started(event: Event) -> None:
 
 @hookspec
 def skillopt_attempt_finished(event: Event) -> None:
-    """An outcome is committed. data: task, skill_hash, sample, purpose, hard, soft or missing, seconds, tries.
-
-    `tries` stands there where a worker was lost.
+    """An outcome is committed. data: task, skill_hash, sample, purpose, hard, soft or missing, seconds, tries if many.
 
     Example::
 
