@@ -12,26 +12,14 @@ import pytest
 from attrs import define, field
 from skillopt_kernel import train
 from skillopt_kernel.skill import region
-from skillopt_testkit.project import KINDS, Project
+from skillopt_testkit.project import Project
+from small_worlds import two_rules_a_kind
 
 LAPSES = 0.5
 
-
-def world() -> str:
-    """Two rules for each kind of question, a target that forgets rules, and an optimizer that brings useless ones."""
-    optimizer = "{insight: 1.0, harmful: 0.0, distractors: 0.6, duplicates: 0.5, over_budget: 0.0, memory: 0.5}"
-    lines = ['data: ["data/*/items.json"]', "seed: 3", f"optimizer: {optimizer}", f"target: {{lapses: {LAPSES}}}"]
-    lines.append("kinds:")
-    lines += [
-        f'  {kind}: {{marker: "[{kind}]", needs: [{kind}-a, {kind}-b], right_without: 0.05, right_with: 0.95}}'
-        for kind in KINDS
-    ]
-    lines.append("rules:")
-    for kind, sentence in KINDS.items():
-        lines.append(f"  {kind}-a: {{sentence: {json.dumps(sentence)}}}")
-        lines.append(f'  {kind}-b: {{sentence: "Take the {kind} from the line that is asked for."}}')
-    lines += [f'  useless-{n}: {{sentence: "Read the list {n} times."}}' for n in range(2, 6)]
-    return "\n".join(lines) + "\n"
+# The target forgets rules, and the optimizer brings useless ones.
+OPTIMIZER = "{insight: 1.0, harmful: 0.0, distractors: 0.6, duplicates: 0.5, over_budget: 0.0, memory: 0.5}"
+WORLD = two_rules_a_kind(OPTIMIZER, f"target: {{lapses: {LAPSES}}}")
 
 
 @define
@@ -57,7 +45,7 @@ class Ran:
 def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
     folder = tmp_path_factory.mktemp("everything")
     project = Project.make(folder, train=16, selection=12, test=8)
-    project.write("world.yaml", world())
+    project.write("world.yaml", WORLD)
     settings = {
         "_base_": ["config.yaml", "features/everything"],
         "train": {"batch_size": 4, "seed": 3},

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 from killed_runs import Place, decided, differences, run_until
-from skillopt_testkit.project import KINDS, Project
+from skillopt_testkit.project import Project
+from small_worlds import two_rules_a_kind
 
 PATCH: dict[str, Any] = {
     "train": {"num_epochs": 3, "batch_size": 2, "accumulation": 2, "seed": 1},
@@ -92,27 +93,14 @@ AT_END = [
     Place("summary.json", "after"),
 ]
 
-
-def world() -> str:
-    """Two rules for each kind of question, and an optimizer that sees what is missing but brings useless rules too."""
-    optimizer = "{insight: 1.0, harmful: 0.0, distractors: 0.5, over_budget: 0.0, bad_anchors: 0.0}"
-    lines = ['data: ["data/*/items.json"]', "seed: 3", f"optimizer: {optimizer}", "kinds:"]
-    lines += [
-        f'  {kind}: {{marker: "[{kind}]", needs: [{kind}-a, {kind}-b], right_without: 0.05, right_with: 0.95}}'
-        for kind in KINDS
-    ]
-    lines.append("rules:")
-    for kind, sentence in KINDS.items():
-        lines.append(f"  {kind}-a: {{sentence: {json.dumps(sentence)}}}")
-        lines.append(f'  {kind}-b: {{sentence: "Take the {kind} from the line that is asked for."}}')
-    lines += [f'  useless-{n}: {{sentence: "Read the list {n} times."}}' for n in range(2, 6)]
-    return "\n".join(lines) + "\n"
+# The optimizer sees what is missing but brings useless rules too.
+WORLD = two_rules_a_kind("{insight: 1.0, harmful: 0.0, distractors: 0.5, over_budget: 0.0, bad_anchors: 0.0}")
 
 
 def make(folder: Path, settings: dict[str, Any]) -> tuple[Path, dict[str, Any]]:
     """The configuration, and what an unbroken run of it decided."""
     project = Project.make(folder, train=8, selection=12, test=4)
-    project.write("world.yaml", world())
+    project.write("world.yaml", WORLD)
     path = project.write("mine.yaml", json.dumps({"_base_": "config.yaml", **settings}))
     run_until(path, folder / "unbroken")
     return path, decided(folder / "unbroken")

@@ -4,24 +4,9 @@ import math
 
 import pytest
 from skillopt_hook_semantic_density.settings import LEADING_WORDS, SemanticDensitySettings, listed
-from skillopt_kernel.config import load_config
-from skillopt_kernel.errors import ConfigError
+from skillopt_testkit.configuration import problems
 
 FIRST = "evaluation:\n  use_semantic_density: true\n"
-# This distribution needs no gate, scheduler or update mode; those that a configuration names may be missing here.
-OTHERS = ("gate_metric", "lr_scheduler", "skill_update_mode", "model.backend")
-
-
-def problems(tmp_path, text, *overrides):
-    """What is wrong with the file `mine.yaml`, from its name on."""
-    path = tmp_path / "mine.yaml"
-    path.write_text(text, encoding="utf-8")
-    try:
-        load_config(path, overrides, environ={})
-    except ConfigError as error:
-        found = [problem.replace(f"{tmp_path}/", "") for problem in error.problems]
-        return [problem for problem in found if not any(other in problem for other in OTHERS)]
-    return []
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from skillopt_kernel.config.resolved import Config
 from skillopt_kernel.errors import RunDirectoryError, SkillOptError
 from skillopt_kernel.loop.api import Source, loaded_config, open_directory
 from skillopt_kernel.loop.attempts import Purpose
-from skillopt_kernel.loop.final import by_kind, hard_interval
+from skillopt_kernel.loop.final import by_kind, grouped, hard_interval
 from skillopt_kernel.loop.opening import open_run
 from skillopt_kernel.loop.preparing import Prepared, prepare
 from skillopt_kernel.loop.run import RunContext
@@ -131,8 +131,8 @@ def _read(folder: Path) -> Evaluation | None:
 
 def _summarise(run: RunContext, named: str, text: str, outcomes: Sequence[Outcome]) -> Evaluation:
     table = by_kind(outcomes)
-    for kind, row in table.items():
-        row["interval"] = hard_interval([one for one in outcomes if kind in ("overall", one.kind or "other")])
+    for kind, members in grouped(outcomes).items():
+        table[kind]["interval"] = hard_interval(members)
     overall = table["overall"]
     return Evaluation(
         skill=named,

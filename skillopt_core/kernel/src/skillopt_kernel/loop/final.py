@@ -91,13 +91,18 @@ def incomplete(tested: Tested) -> bool:
     return any(outcomes and unscored(outcomes) == len(outcomes) for outcomes in tested.values())
 
 
-def by_kind(outcomes: Sequence[Outcome]) -> dict[str, Any]:
-    """Scores by task type and `overall`: `{total, scored, hard_acc, soft}`."""
+def grouped(outcomes: Sequence[Outcome]) -> dict[str, list[Outcome]]:
+    """The outcomes by task type ("other" where it has none), and all of them as `overall`, which stands first."""
     kinds: dict[str, list[Outcome]] = {"overall": list(outcomes)}
     for outcome in outcomes:
         kinds.setdefault(outcome.kind or "other", []).append(outcome)
+    return kinds
+
+
+def by_kind(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    """Scores by task type and `overall`: `{total, scored, hard_acc, soft}`."""
     table = {}
-    for kind, members in kinds.items():
+    for kind, members in grouped(outcomes).items():
         hard, soft = compute_score(members)
         scored = len(members) - unscored(members)
         table[kind] = {"total": len(members), "scored": scored, "hard_acc": hard, "soft": soft}
