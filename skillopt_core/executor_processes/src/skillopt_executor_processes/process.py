@@ -51,6 +51,7 @@ class WorkerProcess:
     _told_to_stop: float | None = field(init=False, default=None)
     _busy: bool = field(init=False, default=False)
     _said: deque[str] = field(init=False, factory=lambda: deque(maxlen=20))
+    _listener: threading.Thread = field(init=False)
     _lock: Any = field(init=False, factory=threading.RLock)
 
     @classmethod
@@ -72,7 +73,8 @@ class WorkerProcess:
         )
         assert process.stdin is not None and process.stdout is not None
         made = cls(stopping, logger, process, Pipe(process.stdout, process.stdin))  # type: ignore[arg-type]
-        threading.Thread(target=made._listen, daemon=True).start()
+        made._listener = threading.Thread(target=made._listen, daemon=True)
+        made._listener.start()
         with contextlib.suppress(*LOST):  # `perform` will find that it has ended
             pickle.dump(sys.path, process.stdin)
             made._pipe.send_packed("equipment", equipment)
@@ -151,6 +153,7 @@ class WorkerProcess:
                 sentence = f"scoring did not end within env.attempt_timeout ({job.attempt_timeout:g} s)"
                 return AttemptResult(attempt=attempt, missing=Missing("environment", sentence))
             return AttemptResult(attempt=service.out_of_time(), lost=OUT_OF_TIME)
+        self._listener.join(timeout=GRACE)  # its last line may still be on its way
         code = self._process.returncode
         how = f"ended by signal {-code}" if code is not None and code < 0 else f"ended with exit code {code}"
         last = f"; it said last: {self._said[-1]}" if self._said else ""
