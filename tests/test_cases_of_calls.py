@@ -12,7 +12,7 @@ from typing import Any
 from http_world import answer, configure, make_project
 from skillopt_testkit.servers import ChatServer, Reply
 
-WAIT = 0.6
+WAIT = 2
 
 
 def test_o_t1_a_rate_limit_during_reflection_loses_no_step(tmp_path: Path) -> None:
@@ -41,7 +41,7 @@ def test_o_t1_a_rate_limit_during_reflection_loses_no_step(tmp_path: Path) -> No
     assert max(event["waited"] for event in calls if event["role"] == "optimizer") >= WAIT - 0.05
     assert min(event["at_once"] for event in calls) < max(event["at_once"] for event in calls)
     for moment in refused:  # whoever asks this endpoint waits as it was told, the target's workers too
-        assert not [at for at in arrived if moment + 0.3 < at < moment + WAIT - 0.05]
+        assert not [at for at in arrived if moment + 1.2 < at < moment + WAIT - 0.05]
 
 
 def test_o_t2_a_passing_failure_is_no_zero_and_is_asked_again_after_a_stop(tmp_path: Path) -> None:

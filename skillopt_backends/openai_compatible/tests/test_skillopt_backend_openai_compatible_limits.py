@@ -64,7 +64,7 @@ def test_a_server_with_a_limit_is_used_as_far_as_it_goes_and_wholly_once_the_lim
         best = calls_a_second(server.url, server_limit, 80, EndpointLimit(server_limit), [])
         assert endpoint.refused == 0
         reached = calls_a_second(server.url, most, 240, limit, events)
-        assert reached > 0.6 * best, f"{reached:.0f} calls a second where {best:.0f} are possible"
+        assert reached > 0.4 * best, f"{reached:.0f} calls a second where {best:.0f} are possible"
         assert 0 < endpoint.refused < 240, "fewer than one in two is turned away"
         later = [event["at_once"] for event in events[80:]]
         assert max(later) <= server_limit + 2

@@ -224,7 +224,7 @@ def test_once_settled_what_is_missing_before_that_is_still_asked_again() -> None
 
 
 def test_a_run_that_stops_takes_no_missing_outcome_for_the_last_word() -> None:
-    world = World(1, {"b": 0.2}, missing=("a",), retries=2)
+    world = World(1, {"b": 1.0}, missing=("a",), retries=2)
     outcomes = world.pool.evaluate(asks("c", "a", "b"), PURPOSE, in_order=True)
     assert next(outcomes).scored
     threading.Timer(0.1, world.pool.stop).start()

@@ -80,11 +80,11 @@ def test_a_defect_is_neither_hidden_nor_retried() -> None:
 
 
 def test_no_wait_goes_beyond_the_deadline() -> None:
-    model = ScriptedModel(PassingError("busy", retry_after=1.5))
-    began = time.monotonic()
+    model = ScriptedModel(PassingError("busy", retry_after=100.0))
+    deadline = time.monotonic() + 60
     with pytest.raises(PassingError, match="busy"):
-        caller(model).complete(ask(deadline=time.monotonic() + 0.5))
-    assert time.monotonic() - began < 0.4, "the wait could not have helped, so it is not begun"
+        caller(model, policy=RetryPolicy()).complete(ask(deadline=deadline))
+    assert time.monotonic() < deadline - 20, "the wait could not have helped, so it is not begun"
     assert len(model.requests) == 1
 
 
@@ -99,21 +99,20 @@ def test_a_deadline_that_is_over_asks_nothing() -> None:
 
 def test_an_endpoint_that_asks_for_too_much_is_not_waited_for() -> None:
     model = ScriptedModel(PassingError("quota of the day", retry_after=3600))
-    began = time.monotonic()
     with pytest.raises(PassingError, match="asks to wait 3600 s, and a call waits 2 s"):
         caller(model).complete(ask())
-    assert time.monotonic() - began < 1
+    assert len(model.requests) == 1
 
 
 def test_a_stop_ends_a_wait_at_once() -> None:
     stop = threading.Event()
-    model = ScriptedModel(PassingError("busy", retry_after=1.9))
-    made = caller(model, cancelled=stop)
+    model = ScriptedModel(PassingError("busy", retry_after=100.0))
+    made = caller(model, cancelled=stop, policy=RetryPolicy())
     threading.Timer(0.1, stop.set).start()
     began = time.monotonic()
     with pytest.raises(Cancelled):
         made.complete(ask())
-    assert time.monotonic() - began < 0.6
+    assert time.monotonic() - began < 50
     assert len(model.requests) == 1
     with pytest.raises(Cancelled):
         made.complete(ask())
@@ -147,7 +146,7 @@ def test_a_failed_call_gives_its_place_back() -> None:
     made = caller(ScriptedModel(PermanentError("no"), "done"), limit=EndpointLimit(1))
     with pytest.raises(PermanentError):
         made.complete(ask())
-    assert made.complete(ask(deadline=time.monotonic() + 1)).text == "done"
+    assert made.complete(ask(deadline=time.monotonic() + 30)).text == "done"
 
 
 def test_an_endpoint_that_never_answered_is_not_tried_for_long() -> None:
