@@ -29,3 +29,11 @@ model_calls = Manifest(
     summary="What the model calls of a run used, by role and stage",
     factory="skillopt_analysis.calls:calls",
 )
+
+training_plan = Manifest(
+    kind="command",
+    name="plan",
+    api=PLUGIN_API,
+    summary="What a training will ask, use and take, before anything is spent",
+    factory="skillopt_analysis.plan:plan",
+)

@@ -24,7 +24,7 @@ _TOGETHER = {
     "skillopt-sleep": ("source", "claude_code codex"),
     "skillopt-webui": ("command", "webui"),
     "skillopt-commands": ("command", "train eval config status runs plugins hooks"),
-    "skillopt-analysis": ("command", "audit calls"),
+    "skillopt-analysis": ("command", "audit calls plan"),
 }
 """Distribution -> the kind and the names of the plugins that share it."""
 
