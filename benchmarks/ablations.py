@@ -24,9 +24,10 @@ from typing import Any
 
 import yaml
 from attrs import frozen
+from skillopt_commands.student import student_interval
 from skillopt_kernel import train
 from skillopt_kernel.hookspecs import hookimpl
-from skillopt_kernel.statistics import Interval, student_interval
+from skillopt_kernel.statistics import Interval
 from skillopt_kernel.version import version_of
 
 KINDS = (

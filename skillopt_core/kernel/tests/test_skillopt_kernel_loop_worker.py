@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from skillopt_kernel.errors import (
     CallTimeout,
+    ConfigError,
     ContextTooLong,
     EnvironmentFailure,
     PassingError,
@@ -18,10 +19,9 @@ from skillopt_kernel.execution import AttemptJob, AttemptResult, Done, ModelCall
 from skillopt_kernel.loop import worker
 from skillopt_kernel.loop.attempts import Purpose
 from skillopt_kernel.loop.jobs import AttemptJobs, Limits
-from skillopt_kernel.loop.opening import no_agent
 from skillopt_kernel.loop.target import AttemptTarget
 from skillopt_kernel.loop.threads import ThreadExecutor
-from skillopt_kernel.models.requests import AgentJob, ChatReply, ChatRequest, Message
+from skillopt_kernel.models.requests import AgentJob, AgentResult, ChatReply, ChatRequest, Message
 from skillopt_kernel.records import Ask, Attempt, Missing, Outcome, Score, Task, Usage
 
 TASK = Task("t1", "kind", {"question": "Which?"}, reference="gold")
@@ -71,14 +71,20 @@ def answer(request: ChatRequest) -> ChatReply:
     return ChatReply("gold", usage=Usage(1, 10, 2))
 
 
-def ended(environment: Any, complete: Any = answer, journal: Any = None, **limits: float) -> Any:
+def work(job: AgentJob) -> AgentResult:
+    """The agent: says for which stage it worked and how many seconds it had left."""
+    left = None if job.deadline is None else round(job.deadline - time.monotonic())
+    return AgentResult(f"{job.stage} {left}", {"a.txt": b"gold"}, usage=Usage(1, 20, 3))
+
+
+def ended(environment: Any, complete: Any = answer, journal: Any = None, agent: Any = work, **limits: float) -> Any:
     """How an ask ends on a thread: an outcome, or what must end the run."""
     stop = threading.Event()
     events, unscored = list[str](), list[str]()
     executor = ThreadExecutor(1, lambda job, calls: worker.perform(job, environment, calls, stop))
     jobs = AttemptJobs(
         executor,
-        calls=lambda ask, purpose: ModelCalls(complete, answer, no_agent),
+        calls=lambda ask, purpose: ModelCalls(complete, answer, agent),
         scoring_failed=lambda ask: unscored.append(ask.task.id),
         journal=journal or Memory(),
         digest=lambda skill: "h",
@@ -155,13 +161,24 @@ def test_a_permanent_error_ends_the_run() -> None:
     assert ended(OneQuestion(error)) is error
 
 
-def test_an_agents_job_for_a_chat_model_ends_the_run() -> None:
-    class Agentic(OneQuestion):
-        def attempt(self, task: Task, skill: str, target: Any) -> Attempt:
-            return Attempt(target.agent(AgentJob("work", skill)).message)
+class Agentic(OneQuestion):
+    def attempt(self, task: Task, skill: str, target: Any) -> Attempt:
+        result = target.agent(AgentJob("work", skill))
+        return Attempt(result.message, files=result.files)
 
-    failure = ended(Agentic())
-    assert isinstance(failure, PermanentError) and "name an agent backend" in str(failure)
+
+def test_an_agents_job_has_its_stage_and_its_time_and_leaves_files_turns_and_usage() -> None:
+    attempt = ended(Agentic(), call=30, attempt=3000).attempt
+    assert (attempt.output, attempt.files, attempt.usage) == ("rollout 30", {"a.txt": b"gold"}, Usage(1, 20, 3))
+    assert [(turn.role, turn.content) for turn in attempt.trajectory] == [("user", "work"), ("assistant", "rollout 30")]
+    assert ended(Agentic()).attempt.output == "rollout None"
+
+
+def test_an_agents_job_for_a_chat_model_ends_the_run() -> None:
+    def refuse(job: AgentJob) -> AgentResult:
+        raise ConfigError("no agent")
+
+    assert isinstance(ended(Agentic(), agent=refuse), ConfigError)
 
 
 def test_an_environment_that_exits_is_a_fault_of_the_environment() -> None:
@@ -196,7 +213,7 @@ def run_on(executor: Unsteady) -> tuple[Any, list[dict[str, Any]]]:
     events: list[dict[str, Any]] = []
     jobs = AttemptJobs(
         executor,
-        calls=lambda ask, purpose: ModelCalls(answer, answer, no_agent),
+        calls=lambda ask, purpose: ModelCalls(answer, answer, work),
         scoring_failed=lambda ask: None,
         journal=Memory(),  # type: ignore[arg-type]
         digest=lambda skill: "h",
@@ -262,7 +279,7 @@ def test_when_scoring_failed_only_scoring_is_asked_again() -> None:
 
 def test_a_conversation_that_grows_is_recorded_once() -> None:
     target = AttemptTarget(
-        lambda request: ChatReply(f"reply {len(request.messages)}"), no_agent, stage="rollout", deadline=None,
+        lambda request: ChatReply(f"reply {len(request.messages)}"), work, stage="rollout", deadline=None,
         call_timeout=None, stop=threading.Event(),
     )  # fmt: skip
     messages = [Message("system", "S"), Message("user", "U1")]

@@ -16,9 +16,18 @@ from skillopt_kernel.models.call_text import CallKey, describe_request, read_rep
 from skillopt_kernel.models.calling import ModelCaller, RetryPolicy
 from skillopt_kernel.models.ledger import Ledger
 from skillopt_kernel.models.pricing import estimate_tokens, usd_of
-from skillopt_kernel.models.requests import ChatReply, ChatRequest, ImagePart, Message, TextPart, Tool
+from skillopt_kernel.models.requests import (
+    AgentJob,
+    AgentResult,
+    ChatReply,
+    ChatRequest,
+    ImagePart,
+    Message,
+    TextPart,
+    Tool,
+)
 from skillopt_kernel.models.spending import token_summary, tokens_by_stage
-from skillopt_kernel.records import ToolCall, Usage
+from skillopt_kernel.records import ToolCall, Turn, Usage
 from skillopt_kernel.store.redaction import Redactor
 from skillopt_kernel_models_probes import ScriptedModel, ask, in_threads, reply
 
@@ -179,6 +188,59 @@ def test_all_that_can_change_a_reply_is_in_the_digest(change: dict[str, Any]) ->
     assert len(digests) == 4
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"prompt": "do that"}, {"skill": "# Other"}, {"files": {"a.csv": b"2"}}, {"files": {"b": b"1"}}, {"files": {}},
+        {"collect": ("*.csv",)}, {"edits": True}, {"max_turns": 3},
+    ],
+)  # fmt: skip
+def test_all_that_can_change_what_an_agent_does_is_in_the_digest(change: dict[str, Any]) -> None:
+    job = AgentJob("do this", "# Skill", {"a.csv": b"1"})
+    assert len({describe_request("lab", "m", each).digest for each in (job, attrs.evolve(job, **change))}) == 2
+
+
+def test_where_an_agents_files_lie_and_until_when_it_may_work_is_not_in_the_digest(tmp_path: Path) -> None:
+    (tmp_path / "here").write_bytes(b"1")
+    (tmp_path / "there").write_bytes(b"1")
+    job = AgentJob("do this", "# Skill", {"a.csv": b"1"})
+    others = [attrs.evolve(job, files={"a.csv": tmp_path / name}) for name in ("here", "there")]
+    others += [attrs.evolve(job, stage="test"), attrs.evolve(job, deadline=9.0)]
+    assert {describe_request("lab", "m", each).digest for each in others} == {describe_request("lab", "m", job).digest}
+
+
+class Harness:
+    """Does one job; a second one would be one too many."""
+
+    model = "agent-1"
+
+    def __init__(self, result: AgentResult) -> None:
+        self.results = [result]
+
+    def run(self, job: AgentJob) -> AgentResult:
+        return self.results.pop()
+
+
+def test_an_agents_job_is_done_once_and_its_files_are_kept_by_their_content(tmp_path: Path) -> None:
+    data = bytes(range(256)) * 400
+    done = AgentResult("done", {"out/a.bin": data, "out/b.bin": data}, usage=used(70, 7, usd=0.25))
+    job, events = AgentJob("do this", SKILL, {"in.txt": b"1"}, stage="rollout"), list[dict[str, Any]]()
+    made = caller(Ledger(tmp_path / "calls.sqlite"), Harness(done), emit=events.append)  # type: ignore[arg-type]
+    assert made.run(job, FIRST) == done
+    ledger = Ledger(tmp_path / "calls.sqlite")
+    again = caller(ledger, Harness(done))  # type: ignore[arg-type]
+    assert again.run(attrs.evolve(job, deadline=1e12), FIRST) == done
+    (total,) = ledger.sums()
+    assert (total["calls"], total["prompt_tokens"], total["usd"], total["served_calls"]) == (1, 70, 0.25, 1)
+    shown = ledger.call(1)
+    assert shown is not None and (shown["request"]["prompt"], shown["request"]["skill"]) == ("do this", SKILL)
+    assert {file["bytes"] for file in shown["reply"]["files"]} == {len(data)}
+    assert "finish" not in events[0]
+    with sqlite3.connect(tmp_path / "calls.sqlite") as database:
+        assert database.execute("SELECT count(*) FROM contents").fetchone() == (2,), "the skill, and one file for both"
+    ledger.close()
+
+
 def test_a_failed_call_is_never_served() -> None:
     ledger, failure = Ledger(), PassingError("503")
     model = ScriptedModel(failure, failure, "done")
@@ -281,8 +343,11 @@ def test_credentials_are_replaced_before_anything_is_stored_and_patterns_alter_n
 
 def test_a_reply_comes_back_as_it_was() -> None:
     whole = ChatReply("t", (ToolCall("1", "n", "{}"),), "tool_calls", Usage(1, 2, None, 3, None, 0.1), "why")
-    for said in (whole, ChatReply("")):
-        assert read_reply(reply_document(said)) == said
+    turns = (Turn("assistant", "I look.", (ToolCall("1", "n", "{}"),)), Turn("tool", "found", tool_call_id="1", step=2))
+    done = AgentResult("done", {"answer.txt": b"42", "sha256": bytes(range(256))}, turns, Usage(3, 5), isolated=True)
+    for said in (whole, ChatReply(""), done, AgentResult("")):
+        document, contents = reply_document(said)
+        assert read_reply(document, contents.__getitem__) == said
 
 
 # What can be wrong with the file ------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from skillopt_kernel.errors import Cancelled, ConfigError
 from skillopt_kernel.interfaces import DriverContext, Finding
 from skillopt_kernel.models.ledger import Ledger
 from skillopt_kernel.models.opening import Models
+from skillopt_kernel.models.requests import AgentJob
 from skillopt_kernel_models_probes import ScriptedModel, ask, in_threads
 
 
@@ -74,15 +75,15 @@ def opened(**names: str) -> tuple[Models, Maker]:
 def test_a_backend_is_made_when_it_is_first_needed() -> None:
     models, maker = opened(optimizer="lab", target="lab", judge="lab")
     assert maker.made == []
-    models.chat("target").complete(ask())
-    models.chat("target").complete(ask())
+    models.caller("target").complete(ask())
+    models.caller("target").complete(ask())
     ((name, context, where, _),) = maker.made
     assert (name, context.role, context.model, where) == ("lab", "target", "target-model", "lab.yaml:3")
 
 
 def test_many_threads_open_one_backend() -> None:
     models, maker = opened(target="lab")
-    callers = in_threads(20, lambda: models.chat("target"))
+    callers = in_threads(20, lambda: models.caller("target"))
     assert len(set(map(id, callers))) == 1
     assert len(maker.made) == 1
 
@@ -124,12 +125,18 @@ def test_calls_of_one_site_are_counted_on_and_attempts_from_the_first() -> None:
 def test_a_role_that_a_backend_cannot_play_is_refused_with_the_key() -> None:
     models, _ = opened(optimizer="lab_exec", target="lab_exec")
     with pytest.raises(ConfigError) as caught:
-        models.chat("optimizer")
+        models.caller("optimizer")
     for part in ("'lab_exec'", "optimizer as chat", "target as agent", "model.optimizer_backend"):
         assert part in str(caught.value)
     with pytest.raises(ConfigError, match=r"model\.target_backend"):
         models.check_capabilities("target", CHAT)
     assert models.check_capabilities("target", CHAT | AGENT) == "agent"
+
+
+def test_a_chat_model_is_given_no_agents_job() -> None:
+    models, _ = opened(target="lab", judge="lab")
+    with pytest.raises(ConfigError, match=r"'lab' cannot play the judge as agent.*model\.judge_backend"):
+        models.scoped("judge", "attempt").run(AgentJob("work", "# Skill"))
 
 
 def test_chat_is_preferred_where_both_are_possible() -> None:
@@ -140,13 +147,13 @@ def test_chat_is_preferred_where_both_are_possible() -> None:
 
 def test_roles_with_one_endpoint_share_its_limit() -> None:
     models, _ = opened(optimizer="lab", target="lab")
-    assert models.chat("optimizer")._limit is models.chat("target")._limit
+    assert models.caller("optimizer")._limit is models.caller("target")._limit
 
 
 def test_a_role_without_a_backend() -> None:
     models, _ = opened(target="lab")
     with pytest.raises(ConfigError, match=r"model\.judge_backend"):
-        models.chat("judge")
+        models.caller("judge")
 
 
 def test_what_a_run_says_of_its_models() -> None:
@@ -156,9 +163,9 @@ def test_what_a_run_says_of_its_models() -> None:
 
 def test_closed_models_are_not_opened_again() -> None:
     models, maker = opened(target="lab")
-    models.chat("target")
+    models.caller("target")
     models.close()
     models.close()
     assert maker.made[0][-1].closed == 1
     with pytest.raises(Cancelled):
-        models.chat("target")
+        models.caller("target")

@@ -143,14 +143,36 @@ def call_text(call: Mapping[str, Any]) -> str:
         f"Status {call['status']}; tokens and dollars: {used}",
         f"Key {call['scope']} {call['ordinal']} {call['digest']}",
     ]
-    settings = {name: value for name, value in request.items() if name != "messages"}
-    lines += [f"{name}: {value}" for name, value in settings.items()]
-    for message in request["messages"]:
+    return "\n".join(
+        [*lines, *_asked(request), *(_answered(reply) if reply else ["", f"--- no reply: {call['error']}"])]
+    )
+
+
+def _asked(request: Mapping[str, Any]) -> list[str]:
+    """The settings of a request, and its messages, or an agent's skill and prompt."""
+    texts = ("messages", "skill", "prompt", "files")
+    lines = [f"{name}: {value}" for name, value in request.items() if name not in texts]
+    lines += _files(request)
+    for message in request.get("messages", ()):
         lines += ["", f"--- {message['role']}", *_content(message)]
-    if reply is None:
-        return "\n".join([*lines, "", f"--- no reply: {call['error']}"])
+    for name in ("skill", "prompt"):
+        lines += ["", f"--- {name}", request[name]] if name in request else []
+    return lines
+
+
+def _answered(reply: Mapping[str, Any]) -> list[str]:
+    """What came back: a model's reply with its reasoning, or what an agent did, said and left."""
+    lines: list[str] = []
+    for turn in reply.get("trajectory", ()):
+        lines += ["", f"--- {turn['role']}", *_content(turn)]
+    if "message" in reply:
+        return [*lines, "", "--- reply", reply["message"], *_files(reply)]
     lines += ["", f"--- reply (finish {reply['finish']})", *_content({**reply, "content": reply["text"]})]
-    return "\n".join([*lines, "", "--- reasoning", reply["reasoning"]] if reply["reasoning"] else lines)
+    return [*lines, "", "--- reasoning", reply["reasoning"]] if reply["reasoning"] else lines
+
+
+def _files(value: Mapping[str, Any]) -> list[str]:
+    return [f"[file {file['file']}, {file['bytes']:,} bytes, {file['content']}]" for file in value.get("files", ())]
 
 
 def _content(message: Mapping[str, Any]) -> list[str]:

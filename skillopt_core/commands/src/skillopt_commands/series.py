@@ -15,9 +15,10 @@ from skillopt_kernel.errors import ModelError, RunDirectoryError, SkillOptError,
 from skillopt_kernel.history import RunSummary
 from skillopt_kernel.loop.api import Source, loaded_config, train
 from skillopt_kernel.loop.preparing import prepare
-from skillopt_kernel.statistics import student_interval
 from skillopt_kernel.store.directory import FINGERPRINT, FINISHED, RunDirectory, free_place
 from skillopt_kernel.store.files import read_object, write_json
+
+from skillopt_commands.student import student_interval
 
 SEEDS_FILE = "seeds.json"
 CONFIDENCE = 0.95

@@ -35,7 +35,7 @@ def wilson_interval(successes: int, count: int, confidence: float = 0.95) -> Int
     Wilson, "Probable inference, the law of succession, and statistical inference", JASA 22 (1927): the p with
     |successes/count - p| <= z sqrt(p (1 - p) / count). Raises `ValueError` for impossible counts.
     """
-    _check_confidence(confidence)
+    check_confidence(confidence)
     if not 0 <= successes <= count:
         raise ValueError(f"{successes} successes of {count} is impossible")
     if count == 0:
@@ -59,7 +59,7 @@ def bootstrap_interval(
     Efron and Tibshirani, "An Introduction to the Bootstrap" (1993), chapter 13. `None` for fewer than two
     tasks, of which no spread can be seen.
     """
-    _check_confidence(confidence)
+    check_confidence(confidence)
     count = len(values)
     if count < 2:
         return None
@@ -96,42 +96,6 @@ def paired_bootstrap(
     return bootstrap_interval(differences, seed=seed, confidence=confidence, resamples=resamples)
 
 
-def student_interval(values: Sequence[float], *, confidence: float = 0.95) -> Interval | None:
-    """Student's t interval of the mean of a few independent values, such as the scores of runs with several seeds.
-
-    mean +- t s / sqrt(n) with n - 1 degrees of freedom (Student, "The probable error of a mean", Biometrika 6, 1908).
-    It supposes that the values scatter about normally; of so few the bootstrap would draw too narrow an interval.
-    `None` for fewer than two values, of which no spread can be seen.
-    """
-    _check_confidence(confidence)
-    count = len(values)
-    if count < 2:
-        return None
-    mean = math.fsum(values) / count
-    error = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (count - 1) / count)
-    half = _student_quantile(confidence, count - 1) * error
-    return Interval(mean, mean - half, mean + half, count)
-
-
-def _student_quantile(confidence: float, degrees: int) -> float:
-    """The t with P(|T| <= t) = `confidence`, by bisection of the angle atan(t / sqrt(degrees))."""
-    low, high = 0.0, math.pi / 2
-    for _ in range(100):
-        middle = (low + high) / 2
-        low, high = (middle, high) if _student_within(middle, degrees) < confidence else (low, middle)
-    return math.sqrt(degrees) * math.tan(low)
-
-
-def _student_within(angle: float, degrees: int) -> float:
-    """P(|T| <= sqrt(degrees) tan(angle)): Abramowitz and Stegun, 26.7.3 (odd degrees) and 26.7.4 (even)."""
-    odd = degrees % 2
-    cosine, term, total = math.cos(angle), 1.0, 0.0
-    for power in range(odd, degrees - 1, 2):
-        total += term * cosine**power
-        term *= (power + 1) / (power + 2)
-    return 2 / math.pi * (angle + math.sin(angle) * total) if odd else math.sin(angle) * total
-
-
 def _quantile(ordered: Sequence[float], share: float) -> float:
     """The quantile between the two nearest order statistics, by linear interpolation."""
     place = share * (len(ordered) - 1)
@@ -140,7 +104,8 @@ def _quantile(ordered: Sequence[float], share: float) -> float:
     return ordered[below] + (ordered[above] - ordered[below]) * (place - below)
 
 
-def _check_confidence(confidence: float) -> None:
+def check_confidence(confidence: float) -> None:
+    """Raise `ValueError` for what is no probability between 0 and 1."""
     if not 0 < confidence < 1:
         raise ValueError(f"confidence must lie between 0 and 1, not {confidence!r}")
 

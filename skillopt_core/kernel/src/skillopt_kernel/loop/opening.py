@@ -10,7 +10,7 @@ from typing import Any
 
 import attrs
 
-from skillopt_kernel.errors import PermanentError, StoppedEarly
+from skillopt_kernel.errors import StoppedEarly
 from skillopt_kernel.execution import ModelCalls
 from skillopt_kernel.interfaces import DriverContext, Executor
 from skillopt_kernel.loop.attempts import AttemptPool, Purpose
@@ -20,7 +20,6 @@ from skillopt_kernel.loop.run import RunContext
 from skillopt_kernel.loop.state import LoopState, restore
 from skillopt_kernel.loop.worker import Workplace
 from skillopt_kernel.models.ledger import CALLS, Ledger
-from skillopt_kernel.models.requests import AgentJob, AgentResult
 from skillopt_kernel.plugins.discovery import make_driver
 from skillopt_kernel.records import Ask
 from skillopt_kernel.splits import PARTS
@@ -147,7 +146,7 @@ def make_jobs(run: RunContext, executor: Executor, abort: threading.Event) -> At
 
     def calls(ask: Ask, purpose: Purpose) -> ModelCalls:
         target, judge = (models.scoped(role, scope(ask), purpose.epoch, purpose.step) for role in ("target", "judge"))
-        return ModelCalls(target.complete, judge.complete, no_agent)
+        return ModelCalls(target.complete, judge.complete, target.run)
 
     return AttemptJobs(
         executor,
@@ -159,8 +158,3 @@ def make_jobs(run: RunContext, executor: Executor, abort: threading.Event) -> At
         stop=abort,
         emit=run.emit,
     )
-
-
-def no_agent(job: AgentJob) -> AgentResult:
-    """What a chat model does with an agent's job."""
-    raise PermanentError("this target is a chat model and cannot run an agent's job; name an agent backend.")

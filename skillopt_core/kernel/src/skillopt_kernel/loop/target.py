@@ -87,6 +87,7 @@ class AttemptTarget:
         """Run an agent program's job; its own trajectory is appended to this one."""
         self._check()
         self._turns.append(Turn("user", job.prompt))
+        job = attrs.evolve(job, stage=self._stage, deadline=self._call_deadline())
         result: AgentResult = self._guarded(lambda: self._run_agent(job))
         self.usage = self.usage + result.usage
         self._turns.extend(result.trajectory or (Turn("assistant", result.message),))

@@ -5,12 +5,21 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import attrs
 from attrs import field, frozen
 
-from skillopt_kernel.models.requests import ChatReply, ChatRequest, ImagePart, Message, whole_characters
+from skillopt_kernel.models.requests import (
+    AgentJob,
+    AgentResult,
+    ChatReply,
+    ChatRequest,
+    ImagePart,
+    Message,
+    whole_characters,
+)
 from skillopt_kernel.store.fields import structure
 from skillopt_kernel.store.files import json_line
 
@@ -41,27 +50,33 @@ class CallKey:
 class Asked:
     """What a request says, with all that can change its reply and nothing else.
 
-    document  JSON; each long text in it is an object with its hash; texts: hash -> text
+    document  JSON; each long text in it is an object with its hash; contents: hash -> text in UTF-8
     digest    32 hex digits of SHA-256 over backend, model and document. Stage and deadline are not in it, of an
-              image there is its hash
+              image and of an agent's file there is the hash of its content, whatever its path is on this machine
     """
 
     document: dict[str, Any]
-    texts: dict[str, str]
+    contents: dict[str, bytes]
     digest: str
 
 
-def describe_request(backend: str, model: str, request: ChatRequest) -> Asked:
-    """The document and digest of a request to `model` of `backend`."""
-    texts: dict[str, str] = {}
+def describe_request(backend: str, model: str, request: ChatRequest | AgentJob) -> Asked:
+    """The document and digest of a request or of an agent's job to `model` of `backend`."""
+    contents: dict[str, bytes] = {}
 
     def kept(text: str) -> Any:
         if len(text) <= INLINE:
             return text
-        name = _sha256(text.encode("utf-8"))
-        texts[name] = text
+        data = text.encode("utf-8", "replace")
+        name = _sha256(data)
+        contents[name] = data
         return {_TEXT: name}
 
+    document = _job(request, kept) if isinstance(request, AgentJob) else _request(request, kept)
+    return Asked(document, contents, _sha256(json_line([backend, model, document])))
+
+
+def _request(request: ChatRequest, kept: Callable[[str], Any]) -> dict[str, Any]:
     document: dict[str, Any] = {"messages": [_message(message, kept) for message in request.messages]}
     if request.tools:
         document["tools"] = kept(json.dumps([attrs.asdict(tool) for tool in request.tools], sort_keys=True))
@@ -71,7 +86,18 @@ def describe_request(backend: str, model: str, request: ChatRequest) -> Asked:
     for name in ("max_tokens", "effort", "temperature", "seed"):
         if (value := getattr(request, name)) is not None:
             document[name] = value
-    return Asked(document, texts, _sha256(json_line([backend, model, document])))
+    return document
+
+
+def _job(job: AgentJob, kept: Callable[[str], Any]) -> dict[str, Any]:
+    document: dict[str, Any] = {"prompt": kept(job.prompt), "skill": kept(job.skill)}
+    document["files"] = [_file(name, job.files[name]) for name in sorted(job.files)]
+    return document | {"collect": list(job.collect), "edits": job.edits, "max_turns": job.max_turns}
+
+
+def _file(name: str, file: bytes | Path) -> dict[str, Any]:
+    data = file if isinstance(file, bytes) else file.read_bytes()
+    return {"file": name, "content": _sha256(data), "bytes": len(data)}
 
 
 def _message(message: Message, kept: Callable[[str], Any]) -> dict[str, Any]:
@@ -102,14 +128,21 @@ def with_texts(value: Any, text_of: Callable[[str], str]) -> Any:
     return [with_texts(item, text_of) for item in value] if isinstance(value, list) else value
 
 
-def reply_document(reply: ChatReply) -> bytes:
-    """All of a reply as JSON."""
-    return json_line(attrs.asdict(reply))
+def reply_document(reply: ChatReply | AgentResult) -> tuple[bytes, dict[str, bytes]]:
+    """All of a reply as JSON, and by their hash the files that an agent brought back."""
+    if isinstance(reply, ChatReply):
+        return json_line(attrs.asdict(reply)), {}
+    told = attrs.asdict(reply) | {"files": [_file(name, data) for name, data in reply.files.items()]}
+    return json_line(told), {_sha256(data): data for data in reply.files.values()}
 
 
-def read_reply(document: bytes) -> ChatReply:
+def read_reply(document: bytes, content_of: Callable[[str], bytes]) -> ChatReply | AgentResult:
     """The inverse of `reply_document`. Raises `ValueError` for anything else."""
-    return structure(json.loads(document), ChatReply)
+    value = json.loads(document)
+    if "message" not in value:
+        return structure(value, ChatReply)
+    files = {file["file"]: content_of(file["content"]) for file in value["files"]}
+    return attrs.evolve(structure(value | {"files": {}}, AgentResult), files=files)
 
 
 def _sha256(data: bytes) -> str:

@@ -13,13 +13,13 @@ import attrs
 from attrs import define, field, frozen
 
 from skillopt_kernel.errors import ModelError, PassingError, RejectedRequest
-from skillopt_kernel.interfaces import ChatModel
+from skillopt_kernel.interfaces import AgentHarness, ChatModel
 from skillopt_kernel.models.breaker import CircuitBreaker
 from skillopt_kernel.models.call_text import Asked, CallKey, describe_request
 from skillopt_kernel.models.ledger import OK, TOLD, CallRecord, Ledger
 from skillopt_kernel.models.limits import EndpointLimit
 from skillopt_kernel.models.pricing import usd_of
-from skillopt_kernel.models.requests import ChatReply, ChatRequest
+from skillopt_kernel.models.requests import AgentJob, AgentResult, ChatReply, ChatRequest
 from skillopt_kernel.models.retrying import RetryPolicy
 from skillopt_kernel.store.files import now
 from skillopt_kernel.store.redaction import Redactor
@@ -58,7 +58,7 @@ class ModelCaller:
     cancelled  once set, waits end at once with `Cancelled`, and no further try begins
     """
 
-    _model: ChatModel
+    _model: ChatModel | AgentHarness
     _role: str
     _address: str = ""
     _backend: str = ""
@@ -78,14 +78,23 @@ class ModelCaller:
         are used up (`CallTimeout` when it was the time); `Cancelled` when the run is stopped; `RunDirectoryError`
         when the ledger cannot be written.
         """
+        reply: ChatReply = self._answer(request, key)
+        return reply
+
+    def run(self, job: AgentJob, key: CallKey = NOBODYS) -> AgentResult:
+        """The result of an agent's job, collected files included; otherwise as `complete`."""
+        result: AgentResult = self._answer(job, key)
+        return result
+
+    def _answer(self, request: ChatRequest | AgentJob, key: CallKey) -> Any:
         redact = self._redactor.redact_value
         request, key = redact(request), redact(key)
         call = _Call(request.stage, key, describe_request(self._backend, self._model.model, request))
         served = self._ledger.find(self._role, key, call.asked.digest)
         if served is not None:
-            return redact(served)  # type: ignore[no-any-return]
+            return redact(served)
         try:
-            reply: ChatReply = redact(self._with_retries(request, call))
+            reply = redact(self._with_retries(request, call))
         except BaseException as error:
             if isinstance(error, ModelError):
                 error.args = (self._describe(error, call),)
@@ -97,7 +106,7 @@ class ModelCaller:
         self._account(call, reply, None)
         return reply
 
-    def _with_retries(self, request: ChatRequest, call: _Call) -> ChatReply:
+    def _with_retries(self, request: Any, call: _Call) -> Any:
         import stamina
 
         # stamina says whether and how often; the endpoint's limit says when: there every caller waits together,
@@ -105,16 +114,17 @@ class ModelCaller:
         def again(error: Exception) -> bool | float:
             return 0.0 if isinstance(error, PassingError) and self._plan_retry(error, request, call) else False
 
+        make: Any = getattr(self._model, "run" if isinstance(request, AgentJob) else "complete")
         for attempt in stamina.retry_context(again, attempts=self._policy.tries, timeout=None):
             with attempt, self._limit.slot(call.not_before, request.deadline, self._cancelled) as waited:
                 call.tries, call.waited = attempt.num, call.waited + waited
                 call.asked_at = time.monotonic()
-                reply = self._model.complete(request)
+                reply = make(request)
                 self._limit.served()
                 return reply
         raise AssertionError("unreachable: the last try returns or raises")
 
-    def _plan_retry(self, error: PassingError, request: ChatRequest, call: _Call) -> bool:
+    def _plan_retry(self, error: PassingError, request: Any, call: _Call) -> bool:
         """Set when the next try may begin; false when it would be too late, or has been stopped."""
         if error.overloaded:
             self._limit.overloaded(call.asked_at)
@@ -140,34 +150,27 @@ class ModelCaller:
                 text += f" (tried {call.tries} times, {call.waited:.0f} s of waiting)"
         return self._redactor.diagnostics(text)
 
-    def _account(self, call: _Call, reply: ChatReply | None, error: BaseException | None) -> None:
+    def _account(self, call: _Call, reply: ChatReply | AgentResult | None, error: BaseException | None) -> None:
         """Commit the call to the ledger, and then tell observers."""
         if not call.tries:  # it was given up before it was made
             return
-        model, seconds = self._model.model, round(time.monotonic() - call.began, 3)
         usage = reply.usage if reply is not None else getattr(error, "usage", None)
         if usage is not None:
-            usage = attrs.evolve(usage, usd=usd_of(model, self._address, usage))
+            usage = attrs.evolve(usage, usd=usd_of(self._model.model, self._address, usage))
+        about: dict[str, Any] = {"role": self._role, "stage": call.stage, "model": self._model.model}
+        about |= {"seconds": round(time.monotonic() - call.began, 3), "tries": call.tries}
+        status = OK if error is None else type(error).__name__
+        said = None if error is None else self._redactor.diagnostics(str(error))
         record = CallRecord(
-            role=self._role,
-            stage=call.stage,
-            backend=self._backend,
-            model=model,
-            status=OK if error is None else type(error).__name__,
-            error=None if error is None else self._redactor.diagnostics(str(error)),
-            usage=usage,
-            seconds=seconds,
-            tries=call.tries,
-            started=call.started,
+            **about, backend=self._backend, status=status, error=said, usage=usage, started=call.started
         )
         number = self._ledger.record(record, call.key, call.asked, reply)
-        data: dict[str, Any] = {"call": number, "epoch": call.key.epoch, "step": call.key.step}
-        data |= {"role": self._role, "stage": call.stage, "model": model, "seconds": seconds, "tries": call.tries}
+        data = {"call": number, "epoch": call.key.epoch, "step": call.key.step, **about}
         data |= {"waited": round(call.waited, 3), "at_once": self._limit.at_once, "ok": error is None}
-        if reply is not None:
+        if isinstance(reply, ChatReply):
             data["finish"] = reply.finish
         if error is not None:
-            data["error"] = record.status
+            data["error"] = status
         self._emit(data | {name: value for name in TOLD if (value := getattr(usage, name, None)) is not None})
 
 
@@ -175,10 +178,10 @@ class ModelCaller:
 class ScopedCalls:
     """The calls of one scope, for one thread at a time: each has the next ordinal.
 
-    open  gives the caller when the first call is made
+    open  gives the caller when a call is made, for "chat" or "agent"
     """
 
-    _open: Callable[[], ModelCaller]
+    _open: Callable[[str], ModelCaller]
     _scope: str
     _epoch: int | None = None
     _step: int | None = None
@@ -186,5 +189,11 @@ class ScopedCalls:
 
     def complete(self, request: ChatRequest) -> ChatReply:
         """As `ModelCaller.complete`."""
-        key = CallKey(self._scope, next(self._ordinals), self._epoch, self._step)
-        return self._open().complete(request, key)
+        return self._open("chat").complete(request, self._key())
+
+    def run(self, job: AgentJob) -> AgentResult:
+        """As `ModelCaller.run`."""
+        return self._open("agent").run(job, self._key())
+
+    def _key(self) -> CallKey:
+        return CallKey(self._scope, next(self._ordinals), self._epoch, self._step)

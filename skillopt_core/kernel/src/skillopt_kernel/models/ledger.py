@@ -23,7 +23,7 @@ from attrs import frozen
 
 from skillopt_kernel.errors import RunDirectoryError
 from skillopt_kernel.models.call_text import Asked, CallKey, read_reply, reply_document, with_texts
-from skillopt_kernel.models.requests import ChatReply, whole_characters
+from skillopt_kernel.models.requests import AgentResult, ChatReply, whole_characters
 from skillopt_kernel.records import Usage
 from skillopt_kernel.store.files import json_line, parse_line, write_new
 
@@ -92,7 +92,7 @@ class Ledger:
             self._check_schema(read_only)
             self._process = 1 + self._rows("SELECT coalesce(max(process), 0) AS last FROM calls")[0]["last"]
 
-    def find(self, role: str, key: CallKey, digest: str) -> ChatReply | None:
+    def find(self, role: str, key: CallKey, digest: str) -> ChatReply | AgentResult | None:
         """The reply of this very call if it was finished before, which then counts as served; else `None`."""
         if not key.scope:
             return None
@@ -104,24 +104,24 @@ class Ledger:
             )
             if not found:
                 return None
-            reply = read_reply(zlib.decompress(found[0]["reply"]))
+            reply = read_reply(zlib.decompress(found[0]["reply"]), self._content)
             self._database.execute("UPDATE calls SET served = served + 1 WHERE number = ?", (found[0]["number"],))
             return reply
 
-    def record(self, call: CallRecord, key: CallKey, asked: Asked, reply: ChatReply | None) -> int:
+    def record(self, call: CallRecord, key: CallKey, asked: Asked, reply: ChatReply | AgentResult | None) -> int:
         """Commit one call and return its number, from 1. What the credentials were must be replaced already."""
         row = attrs.asdict(key) | attrs.asdict(call, recurse=False)
         usage = row.pop("usage") or Usage()
         row |= {name: getattr(usage, name) for name in TOLD}
         row["error"] = None if call.error is None else whole_characters(call.error)
-        row["reply"] = None if reply is None else _compressed(reply_document(reply))
+        document, files = (b"", {}) if reply is None else reply_document(reply)
+        row["reply"] = _compressed(document) if document else None
         row |= {"digest": asked.digest, "request": _compressed(json_line(asked.document)), "process": self._process}
         columns, places = ", ".join(row), ", ".join("?" * len(row))
         with self._lock, self._telling(), self._transaction():
-            for name, text in asked.texts.items():
+            for name, content in (asked.contents | files).items():
                 if not self._rows("SELECT 1 FROM contents WHERE hash = ?", (name,)):
-                    data = _compressed(text.encode("utf-8"))
-                    self._database.execute("INSERT INTO contents VALUES (?, ?)", (name, data))
+                    self._database.execute("INSERT INTO contents VALUES (?, ?)", (name, _compressed(content)))
             made = self._database.execute(f"INSERT INTO calls({columns}) VALUES ({places})", tuple(row.values()))
             return made.lastrowid or 0
 
@@ -165,7 +165,7 @@ class Ledger:
             row = found[0]
             document = parse_line(zlib.decompress(row["request"]))
             reply = row["reply"] and parse_line(zlib.decompress(row["reply"]))
-            return row | {"request": with_texts(document, self._text), "reply": reply}
+            return row | {"request": with_texts(document, lambda name: self._content(name).decode()), "reply": reply}
 
     def sync(self) -> None:
         """Make what is committed survive a loss of power."""
@@ -183,11 +183,11 @@ class Ledger:
         names = [column[0] for column in cursor.description]
         return [dict(zip(names, row, strict=True)) for row in cursor]
 
-    def _text(self, name: str) -> str:
+    def _content(self, name: str) -> bytes:
         found = self._rows("SELECT data FROM contents WHERE hash = ?", (name,))
         if not found:
-            raise ValueError(f"the text {name} is not there")
-        return zlib.decompress(found[0]["data"]).decode("utf-8")
+            raise ValueError(f"the content {name} is not there")
+        return zlib.decompress(found[0]["data"])
 
     def _check_schema(self, read_only: bool) -> None:
         version = self._rows("PRAGMA user_version")[0]["user_version"]

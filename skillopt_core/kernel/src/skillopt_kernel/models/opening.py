@@ -40,7 +40,7 @@ class Models:
     _emit: Emit = field(init=False, default=lambda _: None)
     _cancelled: threading.Event = field(init=False, factory=threading.Event)
     _backends: dict[str, Backend] = field(init=False, factory=dict)
-    _callers: dict[str, ModelCaller] = field(init=False, factory=dict)
+    _callers: dict[tuple[str, str], ModelCaller] = field(init=False, factory=dict)
     _limits: dict[str, EndpointLimit] = field(init=False, factory=dict)
     _ordinals: dict[str, Iterator[int]] = field(init=False, factory=dict)
     _lock: Any = field(init=False, factory=threading.RLock)
@@ -79,15 +79,15 @@ class Models:
             f"play: {plays or 'no role'}. Name another backend in `model.{role}_backend`."
         )
 
-    def chat(self, role: str) -> ModelCaller:
-        """The caller of a role. Raises `ConfigError` when its backend cannot play the role as a chat model."""
+    def caller(self, role: str, kind: str = "chat") -> ModelCaller:
+        """The caller of a role as "chat" or "agent". Raises `ConfigError` when its backend cannot play it so."""
         with self._lock:
             backend = self.backend(role)
-            if role not in self._callers:
-                self.check_capabilities(role)
+            if (role, kind) not in self._callers:
+                self.check_capabilities(role, frozenset({kind}))
                 address = backend.endpoint(role)
-                self._callers[role] = ModelCaller(
-                    backend.open_chat(role),
+                self._callers[role, kind] = ModelCaller(
+                    backend.open_chat(role) if kind == "chat" else backend.open_agent(role),
                     role=role,
                     address=address,
                     backend=self._choices[role].name,
@@ -98,14 +98,14 @@ class Models:
                     redactor=self._redactor,
                     cancelled=self._cancelled,
                 )
-            return self._callers[role]
+            return self._callers[role, kind]
 
     def scoped(self, role: str, scope: str, epoch: int | None = None, step: int | None = None) -> ScopedCalls:
         """The calls of one attempt, counted from the first: asked again, it finds what was answered before.
 
         epoch and step: where their cost belongs.
         """
-        return ScopedCalls(lambda: self.chat(role), scope, epoch, step)
+        return ScopedCalls(lambda kind: self.caller(role, kind), scope, epoch, step)
 
     def optimizer(
         self,
@@ -126,8 +126,8 @@ class Models:
         scope = f"{moment}/{stage}/{key}"
         with self._lock:  # a site that asks again in this process asks anew, so its count goes on
             ordinals = self._ordinals.setdefault(scope, count())
-        caller = self.chat("optimizer")
-        calls = ScopedCalls(lambda: caller, scope, epoch, step, ordinals)
+        caller = self.caller("optimizer")
+        calls = ScopedCalls(lambda _: caller, scope, epoch, step, ordinals)
         limit = max_tokens or DEFAULT_MAX_TOKENS
         return ModelOptimizer(calls.complete, stage, effort or self._effort, limit, redactor=self._redactor)
 
