@@ -29,7 +29,9 @@ def test_an_interrupted_run_ends_with_130_and_a_sentence(capsys: pytest.CaptureF
         assert shown["stop"].wait(60)
         raise StoppedEarly("its state is saved.")
     assert caught.value.exit_code == 130
-    assert capsys.readouterr().err.splitlines()[-1] == "Interrupted: its state is saved."
+    told = capsys.readouterr().err.splitlines()
+    assert told[0].startswith("Stopping: what is in flight is finished and saved.")
+    assert told[-1] == "Interrupted: its state is saved. Run the same command again to go on."
     assert signal.getsignal(signal.SIGINT) is before
 
 

@@ -25,10 +25,11 @@ def test_a_table_without_rows_is_its_headings() -> None:
 
 
 @pytest.mark.parametrize(("encoding", "shown"), [("cp1252", "ä ?\n"), ("ascii", "? ?\n"), ("utf-8", "ä →\n")])
-def test_o_w1_what_a_console_lacks_is_replaced(encoding: str, shown: str) -> None:
+def test_o_w1_what_a_console_lacks_is_replaced(encoding: str, shown: str, monkeypatch: pytest.MonkeyPatch) -> None:
     raw = io.BytesIO()
     stream = io.TextIOWrapper(raw, encoding=encoding, newline="\n")
-    echo("ä →", file=stream)
+    monkeypatch.setattr("sys.stdout", stream)
+    echo("ä →")
     assert raw.getvalue().decode(encoding) == shown
 
 

@@ -429,7 +429,7 @@ def test_a_full_disk_is_told_and_loses_no_committed_call(tmp_path: Path) -> None
     )
     assert done.returncode == 0, done.stderr
     count, _, sentence = done.stdout.partition(" ")
-    assert "cannot write or read" in sentence and "Free the space" in sentence
+    assert "cannot write calls.sqlite: " in sentence and "Free the space" in sentence
     assert int(count) > 3
     again = Ledger(tmp_path / "calls.sqlite")
     assert again.sums()[0]["calls"] == int(count)

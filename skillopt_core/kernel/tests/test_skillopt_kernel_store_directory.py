@@ -14,6 +14,7 @@ import pytest
 from skillopt_kernel.errors import RunDirectoryError
 from skillopt_kernel.store.directory import RunDirectory
 from skillopt_kernel.store.event_log import EventLog
+from skillopt_kernel.store.files import read_text
 from skillopt_kernel.store.lock import RunLock, holder
 from skillopt_kernel.store.reading import find_runs, read_run
 from skillopt_kernel.store.state import History, RunState
@@ -179,11 +180,11 @@ def test_a_committed_skill_is_never_written_over(tmp_path: Path) -> None:
     directory.save_skill(3, "taken again")
     with pytest.raises(RunDirectoryError, match=r"skill_v0003\.md: the skill of step 3 is saved already"):
         directory.save_skill(3, "something else")
-    assert directory.read_skill(3) == "taken again"
+    assert read_text(directory.skill(3)) == "taken again"
     directory.save_skill(4, "left\r\n")
-    assert directory.read_skill(4) == "left\r\n"
+    assert read_text(directory.skill(4)) == "left\r\n"
     with pytest.raises(RunDirectoryError, match=r"skill_v0009\.md: No such file"):
-        directory.read_skill(9)
+        read_text(directory.skill(9))
 
 
 # State and history -----------------------------------------------------------------------------------------
@@ -265,7 +266,7 @@ while True:
     path = directory.relative(directory.skill(step))
     RunState(last_completed_step=step, current_skill_path=path, current_score=0.0, current_origin="", best_score=0.0,
              best_skill_path=path, best_step=step, best_origin="").save(directory.root)
-    directory.save_best(directory.read_skill(step))
+    directory.save_best(directory.skill(step).read_text())
     print(step, flush=True)
 """
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from rich.console import Console, Group
 from rich.live import Live
 from rich.progress_bar import ProgressBar
@@ -34,7 +36,8 @@ class LiveDisplay(Display):
             self.close()
 
     def close(self) -> None:
-        self._live.stop()
+        with suppress(OSError):  # the terminal may have gone
+            self._live.stop()
 
     def block(self) -> Group:
         """What is redrawn, at most 80 columns wide."""

@@ -1,4 +1,4 @@
-"""What the commands that run a configuration share: their options, the display, and Ctrl-C."""
+"""What the commands that run a configuration share: their options, the display, and how they are stopped."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def display_for(*, quiet: bool, as_json: bool, training: bool) -> Display:
         return Display()
     if as_json:
         return JsonDisplay()
-    if sys.stdout.isatty():
+    if sys.stdout is not None and sys.stdout.isatty():
         from skillopt_commands.live import LiveDisplay
 
         return LiveDisplay(training=training)
@@ -74,39 +74,54 @@ def displayed(*, quiet: bool, as_json: bool, training: bool) -> Iterator[dict[st
     from skillopt_kernel.errors import StoppedEarly, told
 
     display = display_for(quiet=quiet, as_json=as_json, training=training)
-    stop = threading.Event()
+    stop = Stop()
     try:
-        with stopping_on_interrupt(stop):
+        with stopping_on_signals(stop):
             yield {"plugins": [("console", display)], "stop": stop}
     except StoppedEarly as stopped:
         if not stop.is_set():
             raise
         display.close()
-        error(f"Interrupted: {told(stopped)}")
-        raise click.exceptions.Exit(INTERRUPTED) from None
+        error(f"Interrupted: {told(stopped)} Run the same command again to go on.")
+        raise click.exceptions.Exit(stop.exit_code) from None
     finally:
         display.close()
 
 
-@contextmanager
-def stopping_on_interrupt(stop: threading.Event) -> Iterator[None]:
-    """Ctrl-C once sets `stop`: what is in flight is finished and saved. Ctrl-C twice ends the process at once.
+SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+"""Ctrl-C; what a supervisor or a batch system sends before it kills; what a terminal sends that is closed."""
 
-    Outcomes are committed one by one, so that even the second loses no finished attempt.
+
+class Stop(threading.Event):
+    """The wish to stop, and with which exit code the command ends then: 128 and the signal's number."""
+
+    exit_code = INTERRUPTED
+
+
+@contextmanager
+def stopping_on_signals(stop: Stop) -> Iterator[None]:
+    """The first signal sets `stop`: what is in flight is finished and saved. Another one ends the process at once.
+
+    Outcomes are committed one by one, so that even the second loses no finished attempt. A terminal that is closed may
+    send its signal several times, which says no more than once; under `nohup` it says nothing.
     """
 
     def handle(number: int, frame: FrameType | None) -> None:
-        if stop.is_set():
+        if not stop.is_set():
+            stop.exit_code = 128 + number
+            stop.set()
+            error("Stopping: what is in flight is finished and saved. Ctrl-C again stops at once.")
+        elif number in (signal.SIGINT, signal.SIGTERM):
             error("Stopped at once. Every finished attempt is saved; run the same command again to go on.")
-            os._exit(INTERRUPTED)
-        stop.set()
-        error("Stopping: what is in flight is finished and saved. Ctrl-C again stops at once.")
+            os._exit(128 + number)
 
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    earlier = signal.signal(signal.SIGINT, handle)
+    heeded = [one for one in SIGNALS if one == signal.SIGINT or signal.getsignal(one) != signal.SIG_IGN]
+    earlier = {number: signal.signal(number, handle) for number in heeded}
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, earlier)
+        for number, before in earlier.items():
+            signal.signal(number, before)

@@ -2,22 +2,47 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TextIO
 
+from skillopt_kernel.errors import SkillOptError
 
-def echo(text: str = "", *, file: TextIO | None = None) -> None:
-    """Write a line. Characters that the console's encoding lacks are replaced, never fatal."""
-    stream = file or sys.stdout
-    encoding = getattr(stream, "encoding", None) or "utf-8"
-    stream.write(text.encode(encoding, errors="replace").decode(encoding) + "\n")
-    stream.flush()
+NOBODY_READS = (errno.EPIPE, errno.EIO)
+"""How writing fails once the reader of a pipe has ended, or the terminal has gone."""
+
+
+def echo(text: str = "") -> None:
+    """Write a line to standard output. Characters that the console's encoding lacks are replaced, never fatal.
+
+    Where nobody reads any more, what is written is dropped. Raises `SkillOptError`, once, where it cannot be written
+    for another reason, such as a full disk.
+    """
+    _write(sys.stdout, text)
 
 
 def error(text: str) -> None:
-    """Write a line to standard error."""
-    echo(text, file=sys.stderr)
+    """Write a line to standard error. Where that fails there is nobody who could be told."""
+    with suppress(SkillOptError):
+        _write(sys.stderr, text)
+
+
+def _write(stream: TextIO | None, text: str) -> None:
+    if stream is None:  # the process was begun with it closed
+        return
+    encoding = getattr(stream, "encoding", None) or "utf-8"
+    try:
+        stream.write(text.encode(encoding, errors="replace").decode(encoding) + "\n")
+        stream.flush()
+    except OSError as failure:
+        # What could not be written stays in the stream's buffer, and would fail again when the process ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        if failure.errno not in NOBODY_READS:
+            sentence = f"cannot write the output: {failure.strerror}. Free the space, or send it somewhere else."
+            raise SkillOptError(sentence) from failure
 
 
 def table(headings: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:

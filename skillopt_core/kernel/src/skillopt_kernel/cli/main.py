@@ -5,6 +5,7 @@ Nothing but click and the standard library is imported before a subcommand is ch
 
 from __future__ import annotations
 
+import errno
 import sys
 from collections.abc import Sequence
 
@@ -15,6 +16,8 @@ from skillopt_kernel.errors import ModelError, SkillOptError, told
 
 INTERRUPTED = 130
 DEFECT = 1
+SURROUNDINGS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENAMETOOLONG, errno.EMFILE)
+"""What the system refuses for reasons outside of the program: space, permissions, names, open files."""
 
 
 class LazyGroup(click.Group):
@@ -106,6 +109,10 @@ def run_command(command: click.Command, args: Sequence[str] | None = None, name:
         report(f"Error: a model call failed: {told(error)}")
         return SkillOptError.exit_code
     except Exception as error:
+        if isinstance(error, OSError) and error.errno in SURROUNDINGS:
+            named = f" ({error.filename})" if error.filename else ""
+            report(f"Error: {error.strerror}{named}. Correct that and run the same command again.")
+            return SkillOptError.exit_code
         report(_defect(error))
         return DEFECT
     return code if isinstance(code, int) else 0

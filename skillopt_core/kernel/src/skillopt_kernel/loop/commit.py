@@ -28,6 +28,7 @@ def commit(run: RunContext, record: StepRecord, entry: MemoryEntry) -> None:
     write_json(directory.step(record.step) / "trajectory_digest.json", attrs.asdict(entry))
     directory.save_skill(record.step, state.current.skill)
     state.step, state.current_path = record.step, directory.relative(directory.skill(record.step))
+    state.hashes[state.current_path] = run.digest(state.current.skill)
     if state.best_step == record.step:
         state.best_path = state.current_path
     state.memory.append(entry)
@@ -57,6 +58,7 @@ def save(run: RunContext) -> None:
             "plugins": state.plugins,
             "epochs": [record.as_json() for record in state.epochs],
             "seconds": run.seconds,
+            "hashes": state.hashes,
         },
     ).save(root)
     run.directory.save_best(state.best.skill)

@@ -142,6 +142,7 @@ def take_guidance(run: RunContext, epoch: EpochContext, candidate: str) -> GateD
     accept(run, decision, state.step)
     write_text(folder / "skill.md", decision.skill)
     state.current_path = run.directory.relative(folder / "skill.md")
+    state.hashes[state.current_path] = run.digest(decision.skill)
     state.current = attrs.evolve(state.current, origin=origin_of(epoch))
     if state.best.skill == state.current.skill:
         state.best = attrs.evolve(state.best, origin=state.current.origin)

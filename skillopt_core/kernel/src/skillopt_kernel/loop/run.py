@@ -23,7 +23,7 @@ from skillopt_kernel.loop.length import long_skill, room_left
 from skillopt_kernel.loop.memory import memory_text
 from skillopt_kernel.loop.plan import Plan
 from skillopt_kernel.loop.preparing import Prepared
-from skillopt_kernel.loop.state import LoopState
+from skillopt_kernel.loop.state import LoopState, saved_skill
 from skillopt_kernel.models.requests import ChatReply
 from skillopt_kernel.records import Applied, Ask, EditBudget, GateDecision, Outcome, Scored, Task, Update
 from skillopt_kernel.skill import skill_hash
@@ -246,7 +246,7 @@ class RunContext(Prepared):
 
     def skill_after(self, step: int) -> str:
         """The current skill as it was after `step`; 0 is the start skill."""
-        return self.directory.read_skill(step)
+        return saved_skill(self.directory, self.state_of_run, self.directory.relative(self.directory.skill(step)))
 
     def warned(self) -> str:
         """The warning that the current skill is long, the first time in a process that it is; "" else."""

@@ -15,6 +15,7 @@ from skillopt_kernel.errors import RunDirectoryError
 from skillopt_kernel.history import EpochRecord, StepRecord
 from skillopt_kernel.loop.memory import MemoryEntry
 from skillopt_kernel.records import Scored
+from skillopt_kernel.skill import skill_hash
 from skillopt_kernel.store.directory import RunDirectory
 from skillopt_kernel.store.fields import structure
 from skillopt_kernel.store.files import read_text
@@ -31,6 +32,7 @@ class LoopState:
     plugins       one JSON dict for each hook plugin
     seconds       wall time of earlier processes of this run
     current_path, best_path      where the two texts lie, relative to the run directory
+    hashes        path of a saved skill -> its hash, by which a damaged file is known
     """
 
     start: Scored
@@ -49,6 +51,7 @@ class LoopState:
     seconds: float = 0.0
     current_path: str = "skills/skill_v0000.md"
     best_path: str = "skills/skill_v0000.md"
+    hashes: dict[str, str] = field(factory=dict)
 
     @classmethod
     def at_start(cls, skill: str) -> LoopState:
@@ -75,8 +78,9 @@ def restore(directory: RunDirectory, state: LoopState) -> None:
     if saved is None:
         return
     state.step, state.best_step = saved.last_completed_step, saved.best_step
-    state.current = Scored(_read(directory, saved.current_skill_path), saved.current_origin)
-    state.best = Scored(_read(directory, saved.best_skill_path), saved.best_origin)
+    state.hashes = dict(saved.extra.get("hashes", {}))
+    state.current = Scored(saved_skill(directory, state, saved.current_skill_path), saved.current_origin)
+    state.best = Scored(saved_skill(directory, state, saved.best_skill_path), saved.best_origin)
     state.current_path, state.best_path = saved.current_skill_path, saved.best_skill_path
     state.current_score, state.best_score = saved.current_score, saved.best_score
     extra, records = saved.extra, History(directory.root).truncate(saved.last_completed_step)
@@ -94,10 +98,12 @@ def restore(directory: RunDirectory, state: LoopState) -> None:
     directory.save_best(state.best.skill)
 
 
-def _read(directory: RunDirectory, path: str) -> str:
-    try:
-        return read_text(directory.root / path)
-    except RunDirectoryError as error:
+def saved_skill(directory: RunDirectory, state: LoopState, path: str) -> str:
+    """The text of a skill that a checkpoint speaks of. Raises `RunDirectoryError` when it is lost or not that text."""
+    text = read_text(directory.root / path)
+    if skill_hash(text) != state.hashes.get(path, skill_hash(text)):
         raise RunDirectoryError(
-            f"{error} The saved state names this skill: restore the file, or start again beside it with --fresh."
-        ) from error
+            f"{directory.root / path}: the saved state names this skill, and it was changed since. Restore the file, "
+            f"or start again beside it with --fresh."
+        )
+    return text

@@ -25,7 +25,7 @@ from skillopt_kernel.errors import RunDirectoryError
 from skillopt_kernel.models.call_text import Asked, CallKey, read_reply, reply_document, with_texts
 from skillopt_kernel.models.requests import AgentResult, ChatReply, whole_characters
 from skillopt_kernel.records import Usage
-from skillopt_kernel.store.files import json_line, parse_line, write_new
+from skillopt_kernel.store.files import json_line, parse_line, refused, write_new
 
 if TYPE_CHECKING:
     import sqlite3
@@ -256,7 +256,4 @@ def _sentence(path: Path, error: Exception) -> str:
         )
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         return f"{path} is locked by another program ({error}). Close that program and run the same command again."
-    return (
-        f"cannot write or read {path}: {error}. Free the space, correct the permissions, or choose another folder "
-        f"(--out). What was saved is intact: run the same command again."
-    )
+    return str(refused(path, error))

@@ -1,42 +1,26 @@
-"""Which of our distributions provides which name, also of those that are not installed.
+"""Which of our distributions provides which name, also of those that are not installed; from `known.json`.
 
 A configuration that names a plugin which nothing installed provides is answered with the `pip install` line.
+`one_each`: kind -> the names of plugins that have a distribution each, `skillopt-<kind>-<name>`. `together`:
+distribution -> kind -> the names of plugins that share it.
 """
 
 from __future__ import annotations
 
-_ONE_EACH = {
-    "backend": "simulated openai_compatible openai_chat qwen_chat minimax_chat claude_chat copilot_chat codex_exec "
-    "claude_code_exec cursor_exec copilot_exec handoff",
-    "env": "tasks searchqa docvqa officeqa livemathematicianbench spreadsheetbench alfworld",
-    "gate": "hard soft mixed paired",
-    "scheduler": "constant linear cosine autonomous",
-    "update": "patch rewrite_from_suggestions full_rewrite_minibatch",
-    "executor": "processes ray",
-    "hook": "semantic_density skill_aware backtrack",
-}
-"""Kind -> the names of plugins that have a distribution each, `skillopt-<kind>-<name>`."""
+import json
+from pathlib import Path
 
-_TOGETHER = {
-    "skillopt-kernel": ("executor", "threads"),
-    "skillopt-testkit": ("env", "rehearsal"),
-    "skillopt-scorers": ("scorer", "exact token_f1 anls llm_judge"),
-    "skillopt-sleep": ("source", "claude_code codex"),
-    "skillopt-webui": ("command", "webui"),
-    "skillopt-commands": ("command", "train eval config status runs plugins hooks"),
-    "skillopt-analysis": ("command", "audit calls plan"),
-}
-"""Distribution -> the kind and the names of the plugins that share it."""
+_KNOWN = json.loads((Path(__file__).parent / "known.json").read_text(encoding="utf-8"))
 
 DISTRIBUTIONS: dict[tuple[str, str], str] = {
-    ("command", "sleep"): "skillopt-sleep",
-    ("hook", "data_audit"): "skillopt-analysis",
-    **{(kind, name): owner for owner, (kind, names) in _TOGETHER.items() for name in names.split()},
-    **{
-        (kind, name): f"skillopt-{kind}-{name.replace('_', '-')}"
-        for kind, names in _ONE_EACH.items()
-        for name in names.split()
-    },
+    (kind, name): owner
+    for owner, kinds in _KNOWN["together"].items()
+    for kind, names in kinds.items()
+    for name in names.split()
+} | {
+    (kind, name): f"skillopt-{kind}-{name.replace('_', '-')}"
+    for kind, names in _KNOWN["one_each"].items()
+    for name in names.split()
 }
 """(kind, name) -> distribution, of every plugin of ours."""
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from skillopt_kernel.errors import RunDirectoryError
-from skillopt_kernel.store.files import read_object, read_text, safe_name, write_json, write_text
+from skillopt_kernel.store.files import read_object, read_text, require, safe_name, write_json, write_text, writing
 from skillopt_kernel.store.lock import HOLDER, LOCK
 from skillopt_kernel.store.state import RunState
 
@@ -29,7 +29,14 @@ class RunDirectory:
     """The layout of one run directory. Makes nothing until something is written."""
 
     def __init__(self, root: Path) -> None:
-        self.root = root
+        self._root, self._begun_here = root, False
+
+    @property
+    def root(self) -> Path:
+        """Raises `RunDirectoryError` once what was begun here is no longer there, so that no second one arises."""
+        if self._begun_here:
+            require(self._root / FINGERPRINT)
+        return self._root
 
     @classmethod
     def open(
@@ -40,8 +47,9 @@ class RunDirectory:
         Raises `RunDirectoryError` for a folder that holds something else, and for a run of another
         configuration, showing each difference.
         """
-        directory = cls(free_place(root) if fresh else root)
-        differences = directory.differences(fingerprint) if directory.begun else {}
+        with writing(root):  # a name that is too long, a folder that may not be looked into
+            directory = cls(free_place(root) if fresh else root)
+            differences = directory.differences(fingerprint) if directory.begun else {}
         refused = {key: both for key, both in differences.items() if may_change is None or not may_change(key, *both)}
         kind = refused.get("evaluates")
         if kind is not None and None in kind:
@@ -104,6 +112,7 @@ class RunDirectory:
         (self.root / SUMMARY).unlink(missing_ok=True)
         write_json(self.root / CONFIG, dict(config))
         write_json(self.root / FINGERPRINT, dict(fingerprint))
+        self._begun_here = True
 
     def differences(self, fingerprint: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
         """Each key (with dots) whose value differs from the one the run was begun with: (old, new); `None` is unset."""
@@ -159,9 +168,6 @@ class RunDirectory:
                     f"was changed from outside; restore it, or start again with --fresh."
                 )
         write_text(path, text)
-
-    def read_skill(self, step: int) -> str:
-        return read_text(self.skill(step))
 
     def save_best(self, text: str) -> None:
         """Write `best_skill.md`, the copy for people; nothing is ever read back from it."""

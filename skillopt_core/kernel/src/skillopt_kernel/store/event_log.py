@@ -9,6 +9,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
+from skillopt_kernel.errors import RunDirectoryError
 from skillopt_kernel.store.events import Event
 from skillopt_kernel.store.files import Journal, json_line, last_lines, now
 from skillopt_kernel.store.redaction import Redactor
@@ -21,7 +22,8 @@ class EventLog:
 
     deliver is called in the observer thread only, so that a slow observer holds nothing up. What it raises, or
     what writing raises, is kept (the first time) and raised by `flush` or `close` in the caller's thread; later
-    events are still delivered. Texts are written without credentials and without what looks like one.
+    events are still delivered. That the file cannot be written is raised by `emit`, too. Texts are written without
+    credentials and without what looks like one.
     """
 
     def __init__(
@@ -45,6 +47,8 @@ class EventLog:
         self, name: str, epoch: int | None = None, step: int | None = None, stage: str | None = None, **data: Any
     ) -> None:
         """Queue one event. `data`: ids, numbers, relative paths and short texts. After `close` nothing is taken."""
+        if isinstance(self._failure, RunDirectoryError):
+            raise self._failure
         plain = {key: self._plain(value) for key, value in data.items()}
         with self._lock:
             self._seq += 1

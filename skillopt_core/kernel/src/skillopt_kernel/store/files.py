@@ -43,16 +43,32 @@ def writing(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise RunDirectoryError(
-            f"cannot write {path}: {error.strerror or error}. Free the space, correct the permissions, move what is "
-            f"in the way, or choose another folder (--out). What was saved is intact: run the same command again."
-        ) from error
+        raise refused(path, error.strerror or error) from error
+
+
+def refused(path: Path, reason: object) -> RunDirectoryError:
+    """The error for what the system does not let us write, or read."""
+    return RunDirectoryError(
+        f"cannot write {path}: {reason}. Free the space, correct the permissions, move what is in the way, or choose "
+        f"another folder (--out). What was saved is intact: run the same command again."
+    )
 
 
 def make_folder(path: Path) -> None:
     """Make `path` and what is missing above it, private to its owner."""
     with writing(path):
         path.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
+
+
+def require(path: Path) -> None:
+    """Raise `RunDirectoryError` when a file is no longer there that this process has made."""
+    with writing(path):
+        if path.exists():
+            return
+    raise RunDirectoryError(
+        f"{path} is no longer there: the run directory was moved or deleted while the run went on, and nothing more "
+        f"is written. Move it back and run the same command again; if it is gone, that begins anew."
+    )
 
 
 def _private(path: str | Path, flags: int) -> int:
@@ -132,7 +148,8 @@ def read_text(path: Path) -> str:
         return path.read_bytes().decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
-        raise RunDirectoryError(f"cannot read {path}: {reason}.") from error
+        sentence = f"cannot read {path}: {reason}. Restore the file, or start again beside it with --fresh."
+        raise RunDirectoryError(sentence) from error
 
 
 def read_json(path: Path) -> Any:

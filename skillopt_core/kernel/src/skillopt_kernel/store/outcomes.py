@@ -86,6 +86,7 @@ class OutcomeStore:
             earlier = self._read(self._offsets.get(key))
             if earlier is not None:
                 return earlier
+            files.require(self._journal.path)
             place = "" if attempt is None else self._place(ask, outcome.folder)
             skill_hash = hash_of_skill(ask.skill)
             whole = Outcome(task.id, task.kind, skill_hash, ask.sample, attempt, score, missing, place)
