@@ -17,7 +17,9 @@ from typing import Any
 
 from attrs import define, field, frozen
 from skillopt_kernel import hookimpl, train
+from skillopt_kernel.cli.main import main
 from skillopt_kernel.hookspecs import STAGES
+from skillopt_testkit.project import Project
 
 COSTS = {
     "timing",
@@ -143,8 +145,28 @@ def _run(config: Path, out: Path, overrides: Sequence[str], place: Place | None,
 
 _CONTEXT = multiprocessing.get_context("forkserver")
 _CONTEXT.set_forkserver_preload(
-    ["killed_runs", "skillopt_backend_simulated.backend", "skillopt_env_searchqa", "cattrs", "stevedore", "yaml"]
-)
+    [
+        "killed_runs", "skillopt_backend_simulated.backend", "skillopt_env_searchqa", "skillopt_commands.train",
+        "skillopt_kernel.loop.api", "cattrs", "stevedore", "yaml", "filelock", "sqlite3", "stamina", "genai_prices",
+        "openai.resources.chat.completions",
+    ]
+)  # fmt: skip
+
+
+def _command(project: Project, arguments: Sequence[str], said: Path) -> None:
+    os.chdir(project.folder)
+    os.environ |= project.environment
+    with said.open("a", encoding="utf-8") as stream:
+        sys.stdout = sys.stderr = stream
+        sys.exit(main(arguments))
+
+
+def command(project: Project, *arguments: str) -> multiprocessing.process.BaseProcess:
+    """`skillopt ARGUMENTS` in a process of its own, not yet started; what it says goes to `said.txt`."""
+    process: multiprocessing.process.BaseProcess = _CONTEXT.Process(
+        target=_command, args=(project, arguments, project.folder / "said.txt")
+    )
+    return process
 
 
 def run_until(config: Path, out: Path, place: Place | None = None, overrides: Sequence[str] = ()) -> list[str]:

@@ -110,8 +110,7 @@ def run_command(command: click.Command, args: Sequence[str] | None = None, name:
         return SkillOptError.exit_code
     except Exception as error:
         if isinstance(error, OSError) and error.errno in SURROUNDINGS:
-            named = f" ({error.filename})" if error.filename else ""
-            report(f"Error: {error.strerror}{named}. Correct that and run the same command again.")
+            report(f"Error: {error}. Correct that and run the same command again.")
             return SkillOptError.exit_code
         report(_defect(error))
         return DEFECT

@@ -256,4 +256,5 @@ def _sentence(path: Path, error: Exception) -> str:
         )
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         return f"{path} is locked by another program ({error}). Close that program and run the same command again."
-    return str(refused(path, error))
+    long = " (its path is too long for SQLite)" if len(str(path.resolve())) > 500 else ""
+    return str(refused(path, f"{error}{long}"))

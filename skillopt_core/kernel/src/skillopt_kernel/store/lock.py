@@ -7,6 +7,7 @@ beside it (`run.lock.json`) only says who holds it.
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,8 @@ class RunLock:
         return self
 
     def __exit__(self, *_: object) -> None:
-        (self.folder / HOLDER).unlink(missing_ok=True)
+        with suppress(OSError):  # where it must stay, the lock is free all the same
+            (self.folder / HOLDER).unlink()
         self._lock.release()
 
 
