@@ -11,7 +11,6 @@ from typing import Any
 _HOMES: dict[str, tuple[str, ...]] = {
     "skillopt_kernel.loop.api": ("train",),
     "skillopt_kernel.loop.evaluation": ("evaluate",),
-    "skillopt_kernel.loop.epoch_functions": ("run_slow_update", "run_meta_skill"),
     "skillopt_kernel.stages.comparison": ("Pair",),
     "skillopt_kernel.config": ("load_config", "Config"),
     "skillopt_kernel.gating": ("compute_score", "evaluate_gate", "ScoreGate"),
