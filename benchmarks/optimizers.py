@@ -19,8 +19,9 @@ from typing import Any
 
 import yaml
 from attrs import frozen
+from skillopt_analysis.paired import paired_bootstrap
 from skillopt_kernel import train
-from skillopt_kernel.statistics import Interval, bootstrap_interval, paired_bootstrap
+from skillopt_kernel.statistics import Interval, bootstrap_interval
 
 
 @frozen

@@ -136,10 +136,12 @@ for _name in STAGES:
     setattr(Killer, f"skillopt_{_name}", _stage(_name))
 
 
-def _run(config: Path, out: Path, overrides: Sequence[str], place: Place | None, told: Path) -> None:
+def _run(
+    config: Path, out: Path, overrides: Sequence[str], place: Place | None, told: Path, replay: Path | None
+) -> None:
     killer = Killer(out, place)
     killer.watch()
-    train(config, overrides, out=out, plugins=[("killer", killer)])
+    train(config, overrides, out=out, replay=replay, plugins=[("killer", killer)])
     told.write_text(json.dumps(killer.files), encoding="utf-8")
 
 
@@ -169,13 +171,15 @@ def command(project: Project, *arguments: str) -> multiprocessing.process.BasePr
     return process
 
 
-def run_until(config: Path, out: Path, place: Place | None = None, overrides: Sequence[str] = ()) -> list[str]:
+def run_until(
+    config: Path, out: Path, place: Place | None = None, overrides: Sequence[str] = (), replay: Path | None = None
+) -> list[str]:
     """Train in a process of its own, which must die at `place`; without one it must come to its end.
 
-    Returns the files that a run that ended has put into place, in order.
+    replay: the run whose ledger answers. Returns the files that a run that ended has put into place, in order.
     """
     told = out.with_name(f"{out.name}.files")
-    process = _CONTEXT.Process(target=_run, args=(config, out, overrides, place, told))
+    process = _CONTEXT.Process(target=_run, args=(config, out, overrides, place, told, replay))
     process.start()
     process.join(120)
     if process.exitcode is None:

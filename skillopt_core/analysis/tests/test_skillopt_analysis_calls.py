@@ -83,7 +83,9 @@ def test_the_table_sums_by_role_and_stage_and_says_what_it_leaves_out(
     assert rows["target", "rollout"][:7] == ["1", "0", "1", "1,000", "20", "400", "10"]
     assert rows["optimizer", "analyst"][:8] == ["1", "0", "0", "-", "-", "-", "-", "-"], "unknown is no zero"
     assert rows["optimizer", "merge"][:2] == ["1", "1"]
-    assert out.splitlines()[-3].split()[:4] == ["all", "4", "1", "1"]
+    assert rows["optimizer", "all"][:2] == ["2", "1"] and ("target", "all") not in rows, "it has one stage"
+    assert out.splitlines()[-3].split()[:5] == ["all", "all", "4", "1", "1"]
+    assert "replayed" not in out
     assert "1 call did not tell its tokens" in out and "1 call has no known price" in out
 
 
@@ -92,6 +94,7 @@ def test_json_has_the_same_numbers_and_null_for_unknown(run: Path, capsys: pytes
     rows = {(row["role"], row["stage"]): row for row in found["calls"]}
     assert rows["optimizer", "analyst"]["prompt_tokens"] is rows["optimizer", "analyst"]["usd"] is None
     assert 0 < rows["target", "rollout"]["usd"] < 0.001
+    assert [(row["role"], row["calls"]) for row in found["roles"]] == [("judge", 1), ("optimizer", 2), ("target", 1)]
     assert (found["total"]["calls"], found["total"]["failed_calls"], found["total"]["served_calls"]) == (4, 1, 1)
 
 

@@ -36,15 +36,6 @@ def test_the_bootstrap_is_seeded_and_near_the_normal_interval():
 def test_no_interval_from_fewer_than_two_tasks():
     assert statistics.bootstrap_interval([]) is None
     assert statistics.bootstrap_interval([0.5]) is None
-    assert statistics.paired_bootstrap({"a": 1.0}, {"a": 0.0}) is None
-
-
-def test_pairing_takes_difficulty_out_of_a_difference():
-    first = {f"t{number}": float(number % 2) / 2 for number in range(40)}
-    second = {task: value + 0.1 for task, value in first.items()} | {"only here": 1.0}
-    interval = statistics.paired_bootstrap(first, second)
-    assert interval.count == 40
-    assert interval.low == pytest.approx(0.1) == pytest.approx(interval.high)
 
 
 def test_six_wins_of_one_task_are_not_enough_and_seven_are_at_twenty():

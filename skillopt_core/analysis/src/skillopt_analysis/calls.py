@@ -18,6 +18,7 @@ COLUMNS = {
     "calls": "calls",
     "failed": "failed_calls",
     "served": "served_calls",
+    "replayed": "replayed_calls",
     "in": "prompt_tokens",
     "out": "completion_tokens",
     "cached": "cached_tokens",
@@ -36,7 +37,8 @@ COLUMNS = {
 def calls(run: Path, listed: bool, number: int | None, as_json: bool) -> int:
     """What the model calls of the run in the folder RUN used, by role and stage; reads only, also while it is running.
 
-    `served` counts the calls that were not made again after a stop. A dash is unknown, never zero.
+    `served` counts the calls that were not made again after a stop, `replayed` those that another run had made and
+    this one did not. A dash is unknown, never zero.
     """
     if listed and number is not None:
         raise click.UsageError("--list and --show ask for different things; give one of them.")
@@ -48,8 +50,10 @@ def calls(run: Path, listed: bool, number: int | None, as_json: bool) -> int:
             rows = ledger.calls()
             echo("\n".join(json.dumps(row) for row in rows) if as_json else list_text(rows))
         else:
-            rows, total = ledger.sums("role", "stage"), next(iter(ledger.sums()), {})
-            echo(json.dumps({"run": str(run), "calls": rows, "total": total}) if as_json else sums_text(rows, total))
+            rows, roles = ledger.sums("role", "stage"), ledger.sums("role")
+            total = next(iter(ledger.sums()), {})
+            told = {"run": str(run), "calls": rows, "roles": roles, "total": total}
+            echo(json.dumps(told) if as_json else sums_text(rows, roles, total))
     return 0
 
 
@@ -88,12 +92,23 @@ def _plain(value: Any) -> Any:
     return [_plain(item) for item in value] if isinstance(value, list) else value
 
 
-def sums_text(rows: Sequence[Mapping[str, Any]], total: Mapping[str, Any]) -> str:
-    """The table of sums, and what they leave out."""
+def sums_text(rows: Sequence[Mapping[str, Any]], roles: Sequence[Mapping[str, Any]], total: Mapping[str, Any]) -> str:
+    """The table of sums, a role with several stages also as a whole, and what they leave out."""
     if not rows:
         return "No model call was made yet."
-    cells = [(row["role"], row["stage"], *_cells(row)) for row in rows]
-    lines = [table(("role", "stage", *COLUMNS), [*cells, ("all", "", *_cells(total))])]
+    columns = {name: column for name, column in COLUMNS.items() if name != "replayed" or total["replayed_calls"]}
+
+    def numbers(row: Mapping[str, Any]) -> list[str]:
+        return [_number(name, row[name]) for name in columns.values()]
+
+    cells = []
+    for role in roles:
+        stages = [row for row in rows if row["role"] == role["role"]]
+        cells += [(row["role"], row["stage"], *numbers(row)) for row in stages]
+        cells += [(role["role"], "all", *numbers(role))] if len(stages) > 1 else []
+    lines = [table(("role", "stage", *columns), [*cells, ("all", "all", *numbers(total))])]
+    if total["replayed_calls"]:
+        lines.append("Replayed calls were answered by the ledger of another run: what they used was spent there.")
     unknown, unpriced = total["unknown_calls"], total["unpriced_calls"]
     if unknown:
         which = "1 call did not tell its" if unknown == 1 else f"{unknown:,} calls did not tell their"
@@ -102,10 +117,6 @@ def sums_text(rows: Sequence[Mapping[str, Any]], total: Mapping[str, Any]) -> st
         which = "1 call has" if unpriced == 1 else f"{unpriced:,} calls have"
         lines.append(f"{which} no known price: the dollars are of the others.")
     return "\n".join(lines)
-
-
-def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
-    return tuple(_number(name, row[name]) for name in COLUMNS.values())
 
 
 def _number(name: str, value: float | None) -> str:
@@ -135,7 +146,7 @@ def call_text(call: Mapping[str, Any]) -> str:
     """One call as a person reads it: what is known of it, each message, the reply or the error."""
     request, reply = call["request"], call["reply"]
     where = ", ".join(f"{name} {call[name]}" for name in ("epoch", "step") if call[name] is not None)
-    used = ", ".join(f"{label} {_number(COLUMNS[label], call[COLUMNS[label]])}" for label in list(COLUMNS)[3:-1])
+    used = ", ".join(f"{label} {_number(COLUMNS[label], call[COLUMNS[label]])}" for label in list(COLUMNS)[4:-1])
     lines = [
         f"Call {call['number']}: {call['role']}, stage {call['stage']}{f', {where}' if where else ''}",
         f"Model {call['model']} of {call['backend']}; started {call['started']}, {call['seconds']} s, tries "

@@ -71,7 +71,7 @@ class Progress:
     def spend(self) -> str:
         """The calls so far with their tokens and dollars."""
         if not self.calls:
-            return "no model call yet"
+            return "no model call"
         known = self.calls > self.unknown_calls + self.failed_calls
         text = told_spend(self.calls, self.tokens if known else None, self.unknown_calls, self.usd)
         return text + (f"; {self.failed_calls} failed" if self.failed_calls else "")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from skillopt_kernel.cli.options import SeveralAfterOneFlag, loaded
 
-from skillopt_commands.running import displayed, run_options
+from skillopt_commands.running import Folder, displayed, run_options
 
 if TYPE_CHECKING:
     from skillopt_kernel.config import Config
@@ -23,6 +23,12 @@ if TYPE_CHECKING:
     help="Train N times, with seeds train.seed, train.seed + 1, ..., or with the seeds of a list such as 1,5,9.",
 )
 @click.option("--fresh", is_flag=True, help="Begin beside an earlier run instead of going on with it.")
+@click.option(
+    "--replay",
+    metavar="RUN",
+    type=Folder(path_type=Path),
+    help="Answer every call from the ledger of the run in the folder RUN: no model is asked, nothing is spent.",
+)
 def train(
     config: str | None,
     config_option: str | None,
@@ -32,6 +38,7 @@ def train(
     as_json: bool,
     seeds: str | None,
     fresh: bool,
+    replay: Path | None,
 ) -> int:
     """Train a skill by the configuration CONFIG: a file, or a packaged name such as demo.
 
@@ -44,11 +51,13 @@ def train(
 
     from skillopt_commands.texts import summary_text
 
+    if seeds is not None and replay is not None:
+        raise click.UsageError("--replay runs one training again, --seeds several; give one of them.")
     chosen = loaded(config, config_option, overrides)
     if seeds is not None:
         return _series(chosen, seeds, quiet=quiet, as_json=as_json, out=out, fresh=fresh)
     with displayed(quiet=quiet, as_json=as_json, training=True) as shown:
-        summary = api.train(chosen, out=out, fresh=fresh, **shown)
+        summary = api.train(chosen, out=out, fresh=fresh, replay=replay, **shown)
     if as_json:
         echo(json.dumps({"summary": summary.as_json()}))
     else:
@@ -57,6 +66,8 @@ def train(
                 f"This run is finished already ({summary.folder}); nothing was done. --fresh begins another beside it."
             )
         echo(summary_text(summary))
+        if replay is not None:
+            echo(f"Replayed from {replay}: no model was asked, and what its calls used is what they used there.")
         echo(f"Best skill: {Path(summary.folder) / summary.best_skill_path}")
     return 0 if summary.status == "finished" else StoppedEarly.exit_code
 

@@ -7,7 +7,7 @@ probability such as 0.95; every resampling is seeded, so that a report can be ma
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from random import Random
 
 from attrs import frozen
@@ -77,23 +77,6 @@ def score_interval(scores: Sequence[float], *, seed: int = 0, confidence: float 
     if all(score in (0.0, 1.0) for score in scores):
         return wilson_interval(int(sum(scores)), len(scores), confidence)
     return bootstrap_interval(scores, seed=seed, confidence=confidence)
-
-
-def paired_bootstrap(
-    first: Mapping[str, float],
-    second: Mapping[str, float],
-    *,
-    seed: int = 0,
-    confidence: float = 0.95,
-    resamples: int = 2000,
-) -> Interval | None:
-    """The percentile bootstrap of the mean difference `second - first`, resampling the tasks that both have.
-
-    Each mapping holds one number a task, by task id. Pairing takes the difficulty of the tasks out of the
-    comparison: Miller, "Adding error bars to evals", arXiv 2411.00640. `None` for fewer than two tasks.
-    """
-    differences = [second[task] - value for task, value in first.items() if task in second]
-    return bootstrap_interval(differences, seed=seed, confidence=confidence, resamples=resamples)
 
 
 def _quantile(ordered: Sequence[float], share: float) -> float:

@@ -25,6 +25,7 @@ def train(
     *,
     out: str | Path | None = None,
     fresh: bool = False,
+    replay: str | Path | None = None,
     plugins: Sequence[tuple[str, Any]] = (),
     stop: threading.Event | None = None,
 ) -> RunSummary:
@@ -35,13 +36,15 @@ def train(
     out        the run directory; default: `env.out_root`, else outputs/<name>-<8 hex of the fingerprint>
     fresh      begin beside an earlier run of that name. Without it an unfinished run there is resumed and a
                finished one is returned as it is
+    replay     the directory of a run: its ledger answers every call and no model is asked. The default folder is then
+               outputs/replay-<name>-<8 hex>; `env.out_root`, where the recorded run may lie, is not looked at
     plugins    further hook plugins as (name, object), asked after the configuration's own and before the defaults
     stop       once set, what is in flight is finished and saved, and `StoppedEarly` is raised
 
     Raises `SkillOptError` with a sentence for whatever a user can put right.
     """
-    prepared = prepare(loaded_config(config, overrides), plugins)
-    directory = open_directory(prepared, out, fresh=fresh)
+    prepared = prepare(loaded_config(config, overrides), plugins, replay=replay)
+    directory = open_directory(prepared, out, fresh=fresh, prefix="replay-" if replay else "")
     if directory.finished and not directory.differences(prepared.fingerprint):
         return RunSummary.from_json(directory.summary(), folder=str(directory.root))
     with open_run(prepared, directory, stop or threading.Event()) as run:
@@ -70,7 +73,7 @@ def open_directory(prepared: Prepared, out: str | Path | None, *, fresh: bool, p
     def may_change(key: str, old: Any, new: Any) -> bool:
         return key == "train.num_epochs" and not stretched and isinstance(old, int) and new >= old
 
-    chosen = out if out is not None or prepared.evaluates else prepared.settings.env.out_root
+    chosen = out if out is not None or prepared.evaluates or prepared.replay else prepared.settings.env.out_root
     if chosen is None:
         chosen = Path("outputs") / RunDirectory.default_name(f"{prefix}{prepared.settings.name}", fingerprint)
     return RunDirectory.open(Path(chosen), fingerprint, fresh=fresh, may_change=may_change)

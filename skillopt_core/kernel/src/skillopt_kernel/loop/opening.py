@@ -48,7 +48,7 @@ def open_run(prepared: Prepared, directory: RunDirectory, stop: threading.Event)
         outcomes = closing.enter_context(OutcomeStore(directory.root, redactor))
         events = EventLog(directory.root, directory.root.name, prepared.hooks.observe, redactor)
         closing.callback(events.close)
-        ledger = Ledger(directory.root / CALLS)
+        ledger: Ledger = (prepared.replay.ledger if prepared.replay else Ledger)(directory.root / CALLS)
         closing.callback(ledger.close)
         models.attach(ledger, lambda data: events.emit("model_called", **data), abort)
         closing.callback(models.close)
@@ -58,7 +58,8 @@ def open_run(prepared: Prepared, directory: RunDirectory, stop: threading.Event)
         parts = attrs.asdict(prepared, recurse=False)
         run = RunContext(**parts, directory=directory, outcomes=outcomes, events=events, state_of_run=state, stop=stop)
         run.pool = AttemptPool(
-            lambda: executor.capacity,
+            # One after another a replay asks no task that the early stop of the recorded run may have left out.
+            lambda: 1 if prepared.replay else executor.capacity,
             key=lambda ask: (run.digest(ask.skill), ask.task.id, ask.sample),
             find=outcomes.find,
             start=make_jobs(run, executor, abort).start,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,7 @@ class Prepared:
     """A configuration with its drivers made and its data checked; nothing is written or spent yet.
 
     evaluates  the split on which the skill is only evaluated, or "all"; empty: the skill is trained
+    replay     the recorded run that answers every call, see the backend `replay`; `None`: the models answer
     """
 
     settings: Config
@@ -50,6 +51,7 @@ class Prepared:
     executor: str
     logger: logging.Logger
     evaluates: str
+    replay: Any
 
     @cached_property
     def fingerprint(self) -> dict[str, Any]:
@@ -71,12 +73,18 @@ class Prepared:
 
 
 def prepare(
-    config: Config, plugins: Sequence[tuple[str, Any]] = (), *, skill: StartSkill | None = None, evaluates: str = ""
+    config: Config,
+    plugins: Sequence[tuple[str, Any]] = (),
+    *,
+    skill: StartSkill | None = None,
+    evaluates: str = "",
+    replay: str | Path | None = None,
 ) -> Prepared:
     """Assemble the hooks, let them configure, make the drivers and check the data.
 
     plugins: further hook plugins as (name, object), asked before the defaults. skill: what to start from,
     in place of what is configured. evaluates: the split on which it is only evaluated; empty: it is trained.
+    replay: the directory of the run whose ledger answers in place of the models.
     """
     logger = logging.getLogger("skillopt")
     folder = config.path.parent if config.path is not None else Path.cwd()
@@ -89,7 +97,8 @@ def prepare(
     splits = first_tasks(splits, config)
     if not evaluates:
         check_train_size(config.train.train_size, len(splits.train), config.env.limit)
-    models = open_models(config, logger)
+    recorded = replay and make_driver("backend", "replay", None, DriverContext(logger, common=Path(replay)))
+    models = open_models(config, logger, recorded.backend if recorded else make_driver)
     models.check_capabilities("target", environment.targets)
     models.check_capabilities("optimizer")
     mode = _driver(config, "update", context)
@@ -107,6 +116,7 @@ def prepare(
         executor=executor_for(config, environment),
         logger=logger,
         evaluates=evaluates,
+        replay=recorded,
     )
 
 
@@ -160,7 +170,7 @@ def _driver(config: Config, kind: str, context: DriverContext) -> Any:
     return make_driver(kind, choice.name, choice.settings, context, where=choice.where)
 
 
-def open_models(config: Config, logger: logging.Logger) -> Models:
+def open_models(config: Config, logger: logging.Logger, make: Callable[..., Any] = make_driver) -> Models:
     """The backends of the run, made but not asked: what is wrong with their settings shows before anything else."""
 
     def context(role: str, choice: Any) -> DriverContext:
@@ -168,7 +178,7 @@ def open_models(config: Config, logger: logging.Logger) -> Models:
 
     return Models(
         config.backends,
-        make_driver,
+        make,
         context=context,
         limit=max(config.env.workers, config.gradient.analyst_workers),
         redactor=Redactor(config.credentials),

@@ -90,7 +90,7 @@ class ModelCaller:
         redact = self._redactor.redact_value
         request, key = redact(request), redact(key)
         call = _Call(request.stage, key, describe_request(self._backend, self._model.model, request))
-        served = self._ledger.find(self._role, key, call.asked.digest)
+        served = self._ledger.find(self._role, key, call.asked)
         if served is not None:
             return redact(served)
         try:

@@ -44,7 +44,8 @@ CREATE TABLE calls(
     stage TEXT NOT NULL, epoch INTEGER, step INTEGER, backend TEXT NOT NULL, model TEXT NOT NULL, status TEXT NOT NULL,
     error TEXT, prompt_tokens INTEGER, completion_tokens INTEGER, cached_tokens INTEGER, reasoning_tokens INTEGER,
     usd REAL, seconds REAL NOT NULL, tries INTEGER NOT NULL, started TEXT NOT NULL, process INTEGER NOT NULL,
-    request BLOB NOT NULL, reply BLOB, served INTEGER NOT NULL DEFAULT 0, servable INTEGER NOT NULL DEFAULT 1
+    request BLOB NOT NULL, reply BLOB, served INTEGER NOT NULL DEFAULT 0, servable INTEGER NOT NULL DEFAULT 1,
+    replayed INTEGER NOT NULL DEFAULT 0
 );
 CREATE INDEX calls_by_key ON calls(scope, ordinal);
 PRAGMA user_version = {_VERSION};
@@ -53,7 +54,8 @@ COMMIT;
 _SUMS = f"""
 count(*) AS calls, {", ".join(f"sum({name}) AS {name}" for name in TOLD)}, sum(status != '{OK}') AS failed_calls,
 sum(status = '{OK}' AND prompt_tokens IS NULL AND completion_tokens IS NULL) AS unknown_calls,
-sum(status = '{OK}' AND usd IS NULL) AS unpriced_calls, sum(served) AS served_calls, sum(seconds) AS seconds
+sum(status = '{OK}' AND usd IS NULL) AS unpriced_calls, sum(served) AS served_calls, sum(replayed) AS replayed_calls,
+sum(seconds) AS seconds
 """
 
 
@@ -64,6 +66,7 @@ class CallRecord:
     status   "ok", or the kind of failure (the error's class); error: its sentence, redacted
     usage    what it used, `None` when nobody told; usd with its price where that is known
     seconds  wall time, waits and tries included; started: UTC, ISO 8601
+    replayed the reply is from the ledger of another run, and so is what it used: here it cost nothing
     """
 
     role: str
@@ -76,6 +79,7 @@ class CallRecord:
     seconds: float
     tries: int
     started: str
+    replayed: bool = False
 
 
 class Ledger:
@@ -92,7 +96,7 @@ class Ledger:
             self._check_schema(read_only)
             self._process = 1 + self._rows("SELECT coalesce(max(process), 0) AS last FROM calls")[0]["last"]
 
-    def find(self, role: str, key: CallKey, digest: str) -> ChatReply | AgentResult | None:
+    def find(self, role: str, key: CallKey, asked: Asked) -> ChatReply | AgentResult | None:
         """The reply of this very call if it was finished before, which then counts as served; else `None`."""
         if not key.scope:
             return None
@@ -100,7 +104,7 @@ class Ledger:
             found = self._rows(
                 "SELECT number, reply FROM calls WHERE scope = ? AND ordinal = ? AND role = ? AND digest = ? "
                 f"AND status = '{OK}' AND servable ORDER BY number DESC LIMIT 1",
-                (key.scope, key.ordinal, role, digest),
+                (key.scope, key.ordinal, role, asked.digest),
             )
             if not found:
                 return None
