@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import os
 import sqlite3
 import subprocess
@@ -9,10 +11,11 @@ import sys
 import zlib
 from contextlib import closing
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from skillopt_testkit.project import Finished, Project
-from skillopt_testkit.servers import ChatServer
+from skillopt_testkit.servers import ChatServer, Reply
 
 SECRET = "sk-0123456789-of-the-test"
 FLAGS = {
@@ -112,3 +115,100 @@ def test_the_environment_is_no_command_line(skillopt_project: Project) -> None:
     done = skillopt_project.run("config", "show", "config.yaml", env={"OPENAI_COMPATIBLE_API_KEY": SECRET}).ok()
     assert not done.err
     nowhere(skillopt_project.folder, done)
+
+
+def told_of(project: Project, *run: Finished) -> str:
+    """All that a run told people and tools: what it printed, its events, and what the ledger says of its calls."""
+    calls = project.run("calls", "run", "--list", "--json").out
+    shown = [project.run("calls", "run", "--show", "1").ok().out]
+    events = (project.folder / "run/events.jsonl").read_text(encoding="utf-8")
+    return "\n".join([*(done.out + done.err for done in run), calls, *shown, events])
+
+
+def test_case_o_p2_a_header_in_an_error_is_shown_nowhere(skillopt_project: Project) -> None:
+    """A key that is nobody's here, in the words of an endpoint that fails; the error is told all the same."""
+    project = skillopt_project
+    leak = "Unauthorized: Authorization: Bearer abc123def456ghi789"
+    with ChatServer([Reply(leak, status=400)]) as server:
+        keys = [
+            "model.target_backend=openai_compatible", f"openai_compatible_base_url={server.url}",
+            "model.max_rejections=2", "train.num_epochs=1",
+        ]  # fmt: skip
+        done = project.run("train", "config.yaml", "--out", "run", "-o", *keys)
+    told = told_of(project, done)
+    assert "Unauthorized: Authorization: Bearer [redacted]" in told
+    assert "abc123" not in told
+    assert not [
+        path for path in (project.folder / "run").rglob("*") if path.is_file() and b"abc123" in path.read_bytes()
+    ]
+
+
+def test_a_key_that_comes_back_encoded_is_shown_nowhere(skillopt_project: Project) -> None:
+    """In an address, in base64 beside a user's name, and inside a tool's JSON: as a debugging endpoint repeats it."""
+    project, key = skillopt_project, 'pa/ss+"word"=0123456789'
+    forms = [quote(key, safe=""), base64.b64encode(f"user:{key}".encode()).decode(), json.dumps(json.dumps({"k": key}))]
+    with ChatServer([" ".join(["<answer>", *forms, "</answer>"])]) as server:
+        keys = [
+            "train.num_epochs=1", "model.target_backend=openai_compatible", f"openai_compatible_base_url={server.url}",
+        ]  # fmt: skip
+        variables = {"TARGET_OPENAI_COMPATIBLE_API_KEY": key}
+        done = project.run("train", "config.yaml", "--out", "run", "-o", *keys, env=variables).ok()
+    stored = [path.read_bytes() for path in (project.folder / "run").rglob("*") if path.is_file()]
+    stored += [*contents(project.folder / "run/calls.sqlite"), told_of(project, done).encode()]
+    assert any(b"[redacted]" in text for text in stored)
+    middles = [quote("ss+", safe=""), base64.b64encode(f"user:{key}".encode()).decode()[12:30], 'word\\"']
+    for middle in middles:
+        assert not [text for text in stored if middle.encode() in text], middle
+
+
+def test_a_short_key_ruins_no_text_and_is_warned_of(skillopt_project: Project) -> None:
+    """Local servers are given "test" or "EMPTY" for a key: such words stand in questions and answers."""
+    project = skillopt_project
+    with ChatServer(["<answer>a test of EMPTY words</answer>"]) as server:
+        keys = [
+            "train.num_epochs=1", "model.target_backend=openai_compatible", f"openai_compatible_base_url={server.url}",
+        ]  # fmt: skip
+        variables = {"TARGET_OPENAI_COMPATIBLE_API_KEY": "test"}
+        done = project.run("train", "config.yaml", "--out", "run", "-o", *keys, env=variables).ok()
+    warned = [line for line in done.err.splitlines() if "fewer than 8 characters" in line]
+    assert len(warned) == 1
+    assert "environment variable TARGET_OPENAI_COMPATIBLE_API_KEY" in warned[0]
+    outcomes = project.lines("run/outcomes.jsonl")
+    assert {row["attempt"]["output"] for row in outcomes} == {"a test of EMPTY words"}
+
+
+def test_a_key_in_the_data_reaches_no_model(skillopt_project: Project) -> None:
+    project = skillopt_project
+    path = project.folder / "data/train/items.json"
+    items = json.loads(path.read_text(encoding="utf-8"))
+    for item in items:
+        item["context"] = f"[DOC] The key is {SECRET}. {item['context']}"
+    path.write_text(json.dumps(items), encoding="utf-8")
+    variables = {"OPTIMIZER_QWEN_CHAT_API_KEY": SECRET, "OPENAI_COMPATIBLE_API_KEY": SECRET}
+    keys = ["train.num_epochs=1", "model.target_backend=openai_compatible"]
+    with ChatServer(["<answer>x</answer>"]) as server:
+        keys.append(f"openai_compatible_base_url={server.url}")
+        project.run("train", "config.yaml", "--out", "run", "-o", *keys, env=variables).ok()
+        asked = [json.dumps(request.body) for request in server.requests]
+    assert any("The key is [redacted]." in body for body in asked)
+    assert not [body for body in asked if SECRET in body]
+    nowhere(project.folder / "run")
+
+
+def test_keys_stay_out_of_the_environment_of_the_process(skillopt_project: Project) -> None:
+    """What a configuration gives is not exported, where every program that is started would inherit it."""
+    code = (
+        "import os, sys; from skillopt_kernel import train\n"
+        f"train('config.yaml', ['train.num_epochs=1', 'env.out_root=run', 'qwen_chat_api_key={SECRET}'])\n"
+        f"sys.exit({SECRET!r} in os.environ.values())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", code],
+        cwd=skillopt_project.folder,
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert (skillopt_project.folder / "run/summary.json").exists()
+    nowhere(skillopt_project.folder)

@@ -10,7 +10,7 @@ from itertools import permutations
 FAMILIES = {
     "skillopt_core": {
         "gate": "skillopt-gate-", "scheduler": "skillopt-scheduler-", "update": "skillopt-update-",
-        "executor": "skillopt-executor-", "hook": "skillopt-hook-", "": "skillopt-",
+        "executor": "skillopt-executor-", "hook": "skillopt-hook-", "redactor": "skillopt-redactor-", "": "skillopt-",
     },
     "skillopt_backends": {"lib": "skillopt-lib-", "": "skillopt-backend-"},
     "skillopt_envs": {"lib": "skillopt-lib-", "scorers": "skillopt-scorers", "": "skillopt-env-"},

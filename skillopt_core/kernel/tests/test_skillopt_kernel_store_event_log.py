@@ -82,17 +82,17 @@ def test_no_secret_and_no_odd_value_reaches_the_file(tmp_path: Path) -> None:
     delivered: list[Event] = []
     data: dict[str, Any] = {
         "message": "401: Authorization: Bearer abc123def456ghi789",
-        "key": {"my-credential": ["x my-credential", 1, None, True]},
+        "key": {"my-credential-1": ["x my-credential-1", 1, None, True]},
         "score": float("nan"),
         "bound": float("inf"),
         "folder": Path("steps") / "step_0001",
         "kinds": ("a", "b"),
-        "error": ValueError("my-credential"),
+        "error": ValueError("my-credential-1"),
     }
-    with closing(EventLog(tmp_path, "run", delivered.append, Redactor(["my-credential"]))) as log:
+    with closing(EventLog(tmp_path, "run", delivered.append, Redactor(["my-credential-1"]))) as log:
         log.emit("run_failed", **data)
     row = lines(tmp_path)[0]
-    assert row["message"] == f"401: Authorization: {MARKER}"
+    assert row["message"] == f"401: Authorization: Bearer {MARKER}"
     assert row["key"] == {MARKER: [f"x {MARKER}", 1, None, True]}
     assert (row["score"], row["bound"], row["folder"], row["kinds"]) == (None, None, "steps/step_0001", ["a", "b"])
     assert row["error"] == MARKER

@@ -20,6 +20,8 @@ from skillopt_kernel.errors import (
     RefusedError,
     RejectedRequest,
 )
+from skillopt_kernel.store.patterns import clipped
+from skillopt_kernel.store.redaction import Redactor
 
 from skillopt_lib_chat.options import ChatOptions
 
@@ -128,9 +130,9 @@ def _read_error(body: str) -> tuple[frozenset[str], str]:
 
 def _quote(message: str, options: ChatOptions) -> str:
     text = " ".join(message.split())
-    if options.api_key:  # before it is clipped: half a key would not be found
-        text = text.replace(options.api_key, "[redacted]")
-    return f": {text[:LONGEST_DETAIL].rstrip('.')}" if text else ""
+    # Before it is clipped: half a key would not be found.
+    shown = clipped(Redactor([options.api_key or ""]).diagnostics(text), LONGEST_DETAIL)
+    return f": {shown.rstrip('.')}" if text else ""
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:

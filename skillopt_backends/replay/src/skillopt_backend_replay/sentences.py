@@ -14,8 +14,8 @@ from skillopt_kernel.errors import RunDirectoryError
 from skillopt_kernel.models.call_text import Asked, CallKey, with_texts
 from skillopt_kernel.store.directory import FINGERPRINT, RunDirectory
 from skillopt_kernel.store.files import read_object
+from skillopt_kernel.store.patterns import redact_diagnostics
 from skillopt_kernel.store.reading import read_run
-from skillopt_kernel.store.redaction import redact_diagnostics
 from skillopt_kernel.version import version_of
 
 WIDTH = 160

@@ -12,7 +12,7 @@ import click
 from skillopt_kernel.console import echo, table
 from skillopt_kernel.errors import RunDirectoryError, SkillOptError
 from skillopt_kernel.models.ledger import CALLS, Ledger
-from skillopt_kernel.store.redaction import redact_diagnostics
+from skillopt_kernel.store.patterns import redact_diagnostics
 
 COLUMNS = {
     "calls": "calls",

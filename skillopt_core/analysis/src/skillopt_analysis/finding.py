@@ -9,6 +9,8 @@ from typing import Any
 
 import attrs
 from attrs import field, frozen
+from skillopt_kernel.store.patterns import clipped as cut
+from skillopt_kernel.store.patterns import redact_diagnostics
 
 IDS_NAMED = 5
 
@@ -71,6 +73,6 @@ def named(ids: Sequence[str]) -> str:
 
 
 def clipped(text: str, length: int = 80) -> str:
-    """A text on one line, in quotation marks, shortened where it is long."""
-    line = " ".join(text.split())
-    return f'"{line if len(line) <= length else line[: length - 3] + "..."}"'
+    """A text on one line, in quotation marks, shortened where it is long, without what looks like a credential."""
+    line = " ".join(redact_diagnostics(text).split())
+    return f'"{line if len(line) <= length else cut(line, length - 3) + "..."}"'

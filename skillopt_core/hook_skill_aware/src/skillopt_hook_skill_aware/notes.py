@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from skillopt_kernel.skill import SkillDocument, neutralise_markers, with_region
+from skillopt_kernel.store.patterns import clipped
 
 HEADING = "## Execution Notes Appendix"
 LONGEST = 500
@@ -30,7 +31,7 @@ def one_line(text: str) -> str:
 def short(note: str) -> str:
     """The note as one line, cut behind a word where it is too long."""
     line = one_line(note)
-    return line if len(line) <= LONGEST else line[:LONGEST].rsplit(" ", 1)[0] + " ..."
+    return line if len(line) <= LONGEST else clipped(line, LONGEST).rsplit(" ", 1)[0] + " ..."
 
 
 def key_of(note: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import logging
 import os
 import sys
 from collections.abc import Sequence
@@ -25,9 +26,18 @@ def echo(text: str = "") -> None:
 
 
 def error(text: str) -> None:
-    """Write a line to standard error. Where that fails there is nobody who could be told."""
+    """Write a line to standard error, without what looks like a credential. Where that fails nobody could be told."""
+    from skillopt_kernel.store.patterns import redact_diagnostics
+
     with suppress(SkillOptError):
-        _write(sys.stderr, text)
+        _write(sys.stderr, redact_diagnostics(text))
+
+
+class LogLines(logging.Handler):
+    """Writes what is logged as lines of their own, as `error` does."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        error(self.format(record))
 
 
 def _write(stream: TextIO | None, text: str) -> None:

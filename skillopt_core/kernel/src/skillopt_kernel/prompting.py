@@ -18,15 +18,10 @@ _VARIABLE = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 _ANALYST = frozenset({"budget", "schema", "payload"})
 _MERGE = frozenset({"level", "schema", "payload"})
 VARIABLES: Mapping[str, frozenset[str]] = {
-    "analyst_failure": _ANALYST,
-    "analyst_success": _ANALYST,
-    "merge_failure": _MERGE,
-    "merge_success": _MERGE,
-    "merge_final": _MERGE,
+    **dict.fromkeys(("analyst_failure", "analyst_success"), _ANALYST),
+    **dict.fromkeys(("merge_failure", "merge_success", "merge_final"), _MERGE),
+    **dict.fromkeys(("slow_update", "meta_skill", "rewrite"), frozenset()),
     "ranking": frozenset({"budget"}),
-    "slow_update": frozenset(),
-    "meta_skill": frozenset(),
-    "rewrite": frozenset(),
 }
 """Prompt -> the names that it may use; prompts that are not listed may use those of analysts.
 

@@ -21,6 +21,7 @@ _HOMES = {
     "ScorerConformance": "conformance.scorer",
     "HooksConformance": "conformance.hooks",
     "ExecutorConformance": "conformance.executor",
+    "RedactorConformance": "conformance.redactor",
     "ChatServer": "servers",
     "Reply": "servers",
     "ScriptedTarget": "scripted",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from skillopt_kernel.store.patterns import clipped
+
 CUT_MARK = "\n...[truncated]"
 
 
@@ -23,4 +25,4 @@ def truncated_documents(context: str, limit: int, marker: str = "[DOC]") -> str:
         if len(kept) + len(document) > limit:
             break
         kept += document
-    return kept if kept.strip() else context[:limit] + CUT_MARK
+    return kept if kept.strip() else clipped(context, limit) + CUT_MARK

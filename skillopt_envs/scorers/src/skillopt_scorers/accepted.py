@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from skillopt_kernel.store.patterns import clipped
+
 LONGEST_QUOTE = 300
 MOST_ACCEPTED_NAMED = 5
 
@@ -24,7 +26,7 @@ def accepted_answers(reference: Any) -> tuple[str, ...]:
 def quoted(answer: str) -> str:
     """The answer in quotation marks on one line, shortened in the middle of nothing but its end."""
     line = " ".join(answer.split())
-    return f'"{line}"' if len(line) <= LONGEST_QUOTE else f'"{line[:LONGEST_QUOTE]}..."'
+    return f'"{line}"' if len(line) <= LONGEST_QUOTE else f'"{clipped(line, LONGEST_QUOTE)}..."'
 
 
 def named(answers: Sequence[str]) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 from skillopt_kernel.models.requests import Message
 from skillopt_kernel.records import Attempt, Score, Splits, Task
+from skillopt_kernel.store.patterns import clipped
 from skillopt_lib_env.answers import AnswerText, last_answer, last_line
 from skillopt_lib_env.documents import documents, truncated_documents
 from skillopt_lib_env.normalise import squad_normalised
@@ -92,7 +93,7 @@ class SearchQAEnvironment:
     def describe(self, task: Task) -> str:
         """The question on one line, shortened."""
         line = " ".join(str(task.inputs.get("question", "")).split())
-        return line if len(line) <= LONGEST_DESCRIPTION else line[: LONGEST_DESCRIPTION - 3] + "..."
+        return line if len(line) <= LONGEST_DESCRIPTION else clipped(line, LONGEST_DESCRIPTION - 3) + "..."
 
     def initial_skill(self) -> str:
         """The skill that training starts from when `env.skill_init` names none."""

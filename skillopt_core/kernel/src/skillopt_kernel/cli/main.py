@@ -6,12 +6,13 @@ Nothing but click and the standard library is imported before a subcommand is ch
 from __future__ import annotations
 
 import errno
+import logging
 import sys
 from collections.abc import Sequence
 
 import click
 
-from skillopt_kernel.console import error as report
+from skillopt_kernel import console
 from skillopt_kernel.errors import ModelError, SkillOptError, told
 
 INTERRUPTED = 130
@@ -92,6 +93,7 @@ def run_command(command: click.Command, args: Sequence[str] | None = None, name:
     130 interrupted. A command returns its exit code, or `None` for 0.
     """
     _make_streams_bear_any_text()
+    logging.basicConfig(format="%(message)s", handlers=[console.LogLines()])
     try:
         code = command.main(
             args=None if args is None else list(args), prog_name=name or command.name, standalone_mode=False
@@ -100,19 +102,19 @@ def run_command(command: click.Command, args: Sequence[str] | None = None, name:
         error.show()
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
-        report("Interrupted.")
+        console.error("Interrupted.")
         return INTERRUPTED
     except SkillOptError as error:
-        report(f"Error: {told(error)}")
+        console.error(f"Error: {told(error)}")
         return error.exit_code
     except ModelError as error:
-        report(f"Error: a model call failed: {told(error)}")
+        console.error(f"Error: a model call failed: {told(error)}")
         return SkillOptError.exit_code
     except Exception as error:
         if isinstance(error, OSError) and error.errno in SURROUNDINGS:
-            report(f"Error: {error}. Correct that and run the same command again.")
+            console.error(f"Error: {error}. Correct that and run the same command again.")
             return SkillOptError.exit_code
-        report(_defect(error))
+        console.error(_defect(error))
         return DEFECT
     return code if isinstance(code, int) else 0
 
@@ -131,7 +133,7 @@ def _defect(error: Exception) -> str:
     import tempfile
     import traceback
 
-    from skillopt_kernel.store.redaction import redact_diagnostics
+    from skillopt_kernel.store.patterns import redact_diagnostics
 
     text = redact_diagnostics("".join(traceback.format_exception(error)))
     try:

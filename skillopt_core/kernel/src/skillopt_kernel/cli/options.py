@@ -45,14 +45,9 @@ class SeveralAfterOneFlag(click.Command):
 
 
 def override_option(function: OverrideCommand) -> OverrideCommand:
-    return click.option(
-        "-o",
-        "--cfg-options",
-        "overrides",
-        multiple=True,
-        metavar="SECTION.KEY=VALUE",
-        help="Override keys, as in -o train.batch_size=8 env.limit=20; may be repeated.",
-    )(function)
+    told = "Override keys, as in -o train.batch_size=8 env.limit=20; may be repeated."
+    names = (*SeveralAfterOneFlag.FLAGS, "overrides")
+    return click.option(*names, multiple=True, metavar="SECTION.KEY=VALUE", help=told)(function)
 
 
 def config_options(function: OverrideCommand) -> OverrideCommand:
@@ -66,9 +61,7 @@ def chosen_config(argument: str | None, option: str | None) -> str:
         raise click.UsageError(f"CONFIG is given twice: {argument} and --config {option}. Give it once.")
     chosen = argument or option
     if not chosen:
-        raise click.UsageError(
-            "CONFIG is missing: a file, or a packaged name such as demo (`skillopt config list` shows them)."
-        )
+        raise click.UsageError("CONFIG is missing: a file, or a packaged name (`skillopt config list` shows them).")
     return chosen
 
 

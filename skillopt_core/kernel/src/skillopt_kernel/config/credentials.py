@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from skillopt_kernel.config.draft import Draft
 from skillopt_kernel.config.fields import is_secret_name
 from skillopt_kernel.config.tree import Node
+from skillopt_kernel.store.redaction import MISTAKABLE, unmistakable
 
 
 def take_credentials(draft: Draft) -> frozenset[str]:
@@ -20,6 +21,7 @@ def take_credentials(draft: Draft) -> frozenset[str]:
             found.add(node)
             if node.place.label.startswith("-"):
                 draft.warnings.append(_warning(draft, key, node.place.label))
+    draft.warnings += sorted(f"{node.where}: {MISTAKABLE}" for node in found if not unmistakable(str(node.written)))
     return frozenset(str(node.written) for node in found)
 
 

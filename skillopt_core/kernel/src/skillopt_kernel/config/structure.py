@@ -23,6 +23,7 @@ from skillopt_kernel.config.packaged import candidates
 from skillopt_kernel.config.tree import Node, plain
 from skillopt_kernel.errors import ConfigError
 from skillopt_kernel.plugins.errors import nearest
+from skillopt_kernel.store.patterns import clipped, redact_diagnostics
 
 _WORDS = {bool: "true or false", int: "a whole number", float: "a number", str: "text", Path: "a path"}
 
@@ -63,7 +64,7 @@ def _shown(value: Any) -> str:
         return {None: "null", True: "true", False: "false"}[value]
     if isinstance(value, dict | tuple):
         return "a mapping" if isinstance(value, dict) else "a list"
-    return f"the text {value[:60]!r}" if isinstance(value, str) else f"the number {value}"
+    return f"the text {clipped(redact_diagnostics(value), 60)!r}" if isinstance(value, str) else f"the number {value}"
 
 
 def _made_of(origins: tuple[Any, ...], kind: Any) -> bool:

@@ -16,6 +16,7 @@ from attrs import frozen
 from skillopt_kernel.interfaces import Step, UpdateMode
 from skillopt_kernel.models.pricing import estimate_tokens
 from skillopt_kernel.records import FailurePattern, GateDecision, Outcome, Proposal
+from skillopt_kernel.store.patterns import clipped
 
 TOLD_STATUSES = ("unmatched", "ambiguous", "protected", "invalid")
 """What an optimizer can do better next time; no_op and over_budget are no mistakes of an anchor."""
@@ -72,7 +73,7 @@ def remember(step: Step, mode: UpdateMode, decision: GateDecision, failure_below
 
 def _described(mode: UpdateMode, item: Any) -> str:
     """One line of an item; one that could not be read stands as it came."""
-    return mode.describe_item(item) if attrs.has(type(item)) else repr(item)[:200]
+    return mode.describe_item(item) if attrs.has(type(item)) else clipped(repr(item), 200)
 
 
 def failure_patterns(proposals: Sequence[Proposal], failed: Sequence[Outcome] = ()) -> tuple[dict[str, Any], ...]:
@@ -83,7 +84,7 @@ def failure_patterns(proposals: Sequence[Proposal], failed: Sequence[Outcome] = 
     """
     unnamed = {name for one in proposals if one.source == "failure" and not one.failures for name in one.task_ids}
     found = [failure for proposal in proposals for failure in proposal.failures]
-    causes = [(one.task_id, one.score.feedback.partition(":")[0].strip()[:100]) for one in failed if one.score]
+    causes = [(one.task_id, clipped(one.score.feedback.partition(":")[0].strip(), 100)) for one in failed if one.score]
     found += [FailurePattern(cause, 1, task_ids=(name,)) for name, cause in causes if cause and name in unnamed]
     joined: dict[str, FailurePattern] = {}
     for one in found:

@@ -73,6 +73,7 @@ def open_run(prepared: Prepared, directory: RunDirectory, stop: threading.Event)
         except BaseException as error:
             if not isinstance(error, StoppedEarly):
                 abort.set()
+            error.args = tuple(redactor.diagnostics(one) if isinstance(one, str) else one for one in error.args)
             run.place.stage = None
             run.emit("run_failed", error=type(error).__name__, message=str(error))
             raise
@@ -106,13 +107,10 @@ def about(run: RunContext) -> dict[str, Any]:
         "epochs": run.settings.train.num_epochs,
         "steps_per_epoch": run.plan.steps_per_epoch,
         "total_steps": run.plan.total_steps,
-        "batch_size": config.train.batch_size,
-        "accumulation": config.train.accumulation,
-        "samples_per_task": config.train.samples_per_task,
+        **{name: getattr(config.train, name) for name in ("batch_size", "accumulation", "samples_per_task")},
         "environment": config.drivers["env"].name,
+        **{kind: config.drivers[kind].name for kind in ("scheduler", "update")},
         "gate": config.drivers["gate"].name if config.evaluation.use_gate else "off (every candidate is taken)",
-        "scheduler": config.drivers["scheduler"].name,
-        "update": config.drivers["update"].name,
         "epoch_end": [
             name
             for name in ("slow_update", "meta_skill")

@@ -24,6 +24,7 @@ from skillopt_kernel.records import Splits
 from skillopt_kernel.skill import skill_hash
 from skillopt_kernel.splits import check_splits, check_train_size
 from skillopt_kernel.stages import default_stages
+from skillopt_kernel.store.patterns import finders
 from skillopt_kernel.store.redaction import Redactor
 
 EXECUTORS = {"thread": "threads", "process": "processes"}
@@ -91,8 +92,9 @@ def prepare(
     assembled = assemble(default_stages(), config.hooks, folder, drivers=plugins, where=config.place_of)
     config = configured(config, assembled, logger)
     context = DriverContext(logger=logger, seed=config.train.seed)
+    finders()  # one that cannot be used is told of before anything is written
     environment = make_environment(config, logger)
-    splits = environment.splits()
+    splits = Redactor(config.credentials).redact_value(environment.splits())
     check_splits(splits, selection_needed=config.evaluation.use_gate)
     splits = first_tasks(splits, config)
     if not evaluates:

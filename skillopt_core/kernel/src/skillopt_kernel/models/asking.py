@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from attrs import field, frozen
+from attrs import frozen
 
 from skillopt_kernel.errors import UnusableReply
 from skillopt_kernel.models.parsing import extract_json
 from skillopt_kernel.models.requests import ChatReply, ChatRequest, Message
-from skillopt_kernel.store.redaction import Redactor
+from skillopt_kernel.store.patterns import clipped, redact_diagnostics
 
 Check = Callable[[Mapping[str, Any]], str | None]
 
@@ -41,7 +41,6 @@ class ModelOptimizer:
     _stage: str
     _effort: str | None = None
     _max_tokens: int = DEFAULT_MAX_TOKENS
-    _redactor: Redactor = field(factory=Redactor)
 
     def ask(
         self, system: str, user: str, *, max_tokens: int | None = None, schema: Mapping[str, Any] | None = None
@@ -73,7 +72,7 @@ class ModelOptimizer:
             if found is not None:
                 return found
             prompt = f"{user}\n\n{_REMINDER.format(wrong)}"
-        head = self._redactor.clip(self._redactor.diagnostics(reply.text), LENGTH_OF_HEAD)
+        head = clipped(redact_diagnostics(reply.text), LENGTH_OF_HEAD)
         raise UnusableReply(f"the optimizer's reply could not be used, the reminder included: {wrong}", head)
 
 

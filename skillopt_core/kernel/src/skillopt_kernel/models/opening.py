@@ -129,7 +129,7 @@ class Models:
         caller = self.caller("optimizer")
         calls = ScopedCalls(lambda _: caller, scope, epoch, step, ordinals)
         limit = max_tokens or DEFAULT_MAX_TOKENS
-        return ModelOptimizer(calls.complete, stage, effort or self._effort, limit, redactor=self._redactor)
+        return ModelOptimizer(calls.complete, stage, effort or self._effort, limit)
 
     def describe(self) -> dict[str, dict[str, str]]:
         """Backend, model and endpoint of each role, for the start of a run."""

@@ -36,6 +36,7 @@ METHODS: dict[str, tuple[str, ...]] = {
     "scorer": ("score",),
     "executor": ("submit", "close"),
     "source": ("discover", "read"),
+    "redactor": ("find",),
 }
 """What a driver of each kind must be able to do: the methods of its protocol in `skillopt_kernel.interfaces`."""
 

@@ -20,6 +20,7 @@ KINDS: dict[str, str] = {
     "scorer": "skillopt.scorers",
     "executor": "skillopt.executors",
     "source": "skillopt.sources",
+    "redactor": "skillopt.redactors",
     "command": "skillopt.commands",
     "hook": "skillopt.hooks",
 }

@@ -14,6 +14,7 @@ from typing import Any
 from skillopt_kernel.errors import RunDirectoryError
 from skillopt_kernel.store.files import read_object, read_text, require, safe_name, write_json, write_text, writing
 from skillopt_kernel.store.lock import HOLDER, LOCK
+from skillopt_kernel.store.patterns import clipped, redact_diagnostics
 from skillopt_kernel.store.state import RunState
 
 CONFIG = "config.json"
@@ -191,5 +192,5 @@ def _flat(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def _shown(value: Any) -> str:
-    text = "(not set)" if value is None else json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 100 else f"{text[:97]}..."
+    text = "(not set)" if value is None else redact_diagnostics(json.dumps(value, ensure_ascii=False))
+    return text if len(text) <= 100 else f"{clipped(text, 97)}..."
