@@ -1,8 +1,8 @@
 """Finding credentials fast: only words that could be one are looked at, and only with rules whose keyword is near.
 
-Most text is ruled out by splitting it into words: a credential of a known format is in a long word, with at least
-twelve letters and digits in a row that look random: with a digit, with capitals among small letters as no name has
-them, or all capitals; and that are no digest and no number.
+Most text is ruled out by splitting it into words: a credential of a known format is in a long word, with at least ten
+letters and digits in a row that look random: with a digit, with capitals among small letters as no name has them, or
+all capitals; and that are no digest and no number.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from functools import cached_property
 from skillopt_redactor_patterns.rules import Rule, gitleaks_rules, rules_file
 
 SHORTEST = 12
-"""Characters: no rule matches a shorter secret (that with the fewest asks for 14, or for an entropy of 12 in a row)."""
+"""Characters of a word: no rule matches a shorter secret."""
 BEFORE = 80
 """How far before a word its keyword may stand: the longest is followed by 20 further characters of its name."""
-_ROW = re.compile(rf"[\w~+%|-]{{{SHORTEST},}}")
-_PLAIN = re.compile(r"[0-9a-fA-F-]+|[0-9_-]+")
+_ROW = re.compile(r"[0-9A-Za-z~+%|]{10,}")
+_PLAIN = re.compile(r"[0-9a-fA-F]+")
 _RANDOM = re.compile(r"\d|(?:[a-z][A-Z].*?){3}|[A-Z]{12}")
 
 

@@ -21,7 +21,8 @@ class GeneralPatterns:
         def compiled(pattern: str) -> re.Pattern[str]:
             return re.compile(re.sub(r"{([a-z]+)}", lambda part: parts[part[1]], pattern), re.VERBOSE)
 
-        self._patterns = {name: (tuple(each["marks"]), compiled(each["pattern"])) for name, each in told.items()}
+        self._patterns = {name: compiled(each["pattern"]) for name, each in told.items()}
+        self._marks = [(mark, name) for name, each in told.items() for mark in each["marks"]]
 
     def find(self, text: str) -> Iterator[tuple[int, int, str]]:
         """As `SecretFinder.find`."""
@@ -29,6 +30,6 @@ class GeneralPatterns:
             return
         # So that places are the same in both: of all characters, only this one has a longer lower case.
         lowered = text.replace("\N{LATIN CAPITAL LETTER I WITH DOT ABOVE}", "i").lower()
-        for name, (marks, pattern) in self._patterns.items():
-            if any(mark in lowered for mark in marks):
-                yield from ((*match.span(1), name) for match in pattern.finditer(lowered))
+        for name in {name: None for mark, name in self._marks if mark in lowered}:
+            for match in self._patterns[name].finditer(lowered):
+                yield (*match.span(1), name)
