@@ -11,7 +11,8 @@ from typing import Any
 import probe_plugins
 import pytest
 from killed_runs import Place, decided, differences, run_until
-from skillopt_kernel import train
+from skillopt_kernel import evaluate, train
+from skillopt_kernel.errors import SkillOptError
 from skillopt_kernel.models.ledger import Ledger
 from skillopt_testkit.project import Project
 from small_worlds import two_rules_a_kind
@@ -191,3 +192,14 @@ def test_an_agents_run_is_replayed_with_its_files(tmp_path: Path, executor: str)
     assert any(name.endswith("/trace.txt") for name in again)
     shown = project.run("calls", "again").ok().out
     assert "replayed" in shown and "what they used was spent there" in shown
+
+
+def test_answers_of_a_training_are_scored_once_more(recorded: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(recorded)
+    summary = json.loads((recorded / "run/summary.json").read_text("utf-8"))
+    made = evaluate("mine.yaml", "run", "test", replay="run")
+    assert (made.hard, made.n_scored) == (summary["test_hard"], 4)
+    assert Path(made.folder).name.startswith("replay-eval-test-mine-")
+    assert told(Path(made.folder))["replayed_calls"] == told(Path(made.folder))["calls"] == 4
+    with pytest.raises(SkillOptError, match="run never made this call"):
+        evaluate("mine.yaml", "run", "train", replay="run")

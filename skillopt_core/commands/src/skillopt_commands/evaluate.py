@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 from skillopt_kernel.cli.options import SeveralAfterOneFlag, loaded
 
-from skillopt_commands.running import displayed, run_options
+from skillopt_commands.running import Folder, displayed, run_options
 
 
 @click.command(cls=SeveralAfterOneFlag)
@@ -18,6 +18,12 @@ from skillopt_commands.running import displayed, run_options
     "--split", default="valid_seen", show_default=True, help="train, valid_seen (or val), valid_unseen (or test), all."
 )
 @click.option("--fresh", is_flag=True, help="Begin beside an earlier evaluation, and ask everything anew.")
+@click.option(
+    "--replay",
+    metavar="RUN",
+    type=Folder(path_type=Path),
+    help="Answer every call from the ledger of the run in the folder RUN: no model is asked, nothing is spent.",
+)
 def evaluate(
     config: str | None,
     config_option: str | None,
@@ -28,6 +34,7 @@ def evaluate(
     skill: Path,
     split: str,
     fresh: bool,
+    replay: Path | None,
 ) -> int:
     """Score a skill on one split of the data that CONFIG, a file or a packaged name, describes.
 
@@ -42,7 +49,7 @@ def evaluate(
 
     chosen = loaded(config, config_option, overrides)
     with displayed(quiet=quiet, as_json=as_json, training=False) as shown:
-        result = score(chosen, skill, split, out=out, fresh=fresh, **shown)
+        result = score(chosen, skill, split, out=out, fresh=fresh, replay=replay, **shown)
     if as_json:
         echo(json.dumps({"evaluation": result.as_json() | {"folder": result.folder}}))
     else:

@@ -67,6 +67,7 @@ def evaluate(
     *,
     out: str | Path | None = None,
     fresh: bool = False,
+    replay: str | Path | None = None,
     plugins: Sequence[tuple[str, Any]] = (),
     stop: threading.Event | None = None,
 ) -> Evaluation:
@@ -79,6 +80,9 @@ def evaluate(
            where it was given on the command line: in a file it is where training writes
     fresh  begin beside an earlier evaluation. Without it an unfinished one goes on, and a finished one is returned
 
+    replay the directory of a training or an evaluation whose ledger answers every call. The default folder is then
+           outputs/replay-eval-<split>-...
+
     The other arguments are those of `train`. Raises `SkillOptError` with a sentence for what a user can put right.
     """
     text, source = skill_at(Path(skill), "--skill")
@@ -88,9 +92,10 @@ def evaluate(
         first = {"evaluation.sel_env_num": 0, "evaluation.test_env_num": 0}
         settings = settings.with_overrides(first, origin="--split all")
     start = StartSkill(text, {"path": str(skill), **source, "hash": skill_hash(text)})
-    prepared = prepare(settings, plugins, skill=start, evaluates=name)
+    prepared = prepare(settings, plugins, skill=start, evaluates=name, replay=replay)
     tasks = tasks_asked(prepared, name)
-    directory = open_directory(prepared, out or _asked_folder(settings), fresh=fresh, prefix=f"eval-{name}-")
+    prefix = f"{'replay-' if replay else ''}eval-{name}-"
+    directory = open_directory(prepared, out or _asked_folder(settings), fresh=fresh, prefix=prefix)
     if directory.begun and not directory.differences(prepared.fingerprint):
         found = _read(directory.root)
         if found is not None and found.n_scored == found.n_items:
