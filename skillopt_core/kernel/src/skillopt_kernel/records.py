@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any, Literal
 
 import attrs
@@ -68,6 +69,10 @@ class Task:
 
     def content_hash(self) -> str:
         """16 hex digits over everything that can change an outcome, the reference included."""
+        return self._content_hash
+
+    @cached_property
+    def _content_hash(self) -> str:
         content = json.dumps(
             [self.id, self.kind, self.inputs, self.reference, dict(self.files)],
             sort_keys=True,

@@ -103,6 +103,7 @@ class AttemptPool:
     _jobs: dict[Key, _Job] = attrs.field(init=False, factory=dict)
     _numbers: Iterator[int] = attrs.field(init=False, factory=itertools.count)
     _running: int = attrs.field(init=False, default=0)
+    _awaited: _Job | None = attrs.field(init=False, default=None)
     _failure: BaseException | None = attrs.field(init=False, default=None)
     _stopping: bool = attrs.field(init=False, default=False)
     _scored: bool = attrs.field(init=False, default=False)
@@ -165,7 +166,7 @@ class AttemptPool:
                 self._raise_if_over()
                 self._enqueue(job, 0.0)
                 self._pump()
-            self._wait()
+            self._wait(job)
         return job.outcome
 
     def _ask_missing_again(self, group: _Group) -> bool:
@@ -174,7 +175,7 @@ class AttemptPool:
         Not while nothing in the whole run has a score: then it is not the single attempt that fails.
         """
         while group.waits():
-            self._wait()
+            self._wait(group.jobs[group.ended])
         self._raise_if_over()
         if not self._scored:
             return False
@@ -188,9 +189,10 @@ class AttemptPool:
     def _may_be_asked_again(self, job: _Job) -> bool:
         return job.outcome is not None and is_passing(job.outcome) and job.retries < self._missing_retries
 
-    def _wait(self) -> None:
+    def _wait(self, job: _Job) -> None:
         if self._failure is not None:
             raise self._failure
+        self._awaited = job
         self._changed.wait()
 
     def _raise_if_over(self) -> None:
@@ -254,7 +256,9 @@ class AttemptPool:
                     group.arrive(index, ended)
                     self._check_settled(group)
                 self._forget_unwanted(job)
-            self._changed.notify_all()
+            # The waiting thread is woken for nothing else: each time takes the others their turn.
+            if job is self._awaited or self._failure is not None or not self._running:
+                self._changed.notify_all()
         self._pump()
 
     def _check_settled(self, group: _Group) -> None:

@@ -61,6 +61,7 @@ def promote(run: RunContext) -> None:
 def test_skills(run: RunContext) -> Tested:
     """The test outcomes of first, best and last skill; equal skills are tested once."""
     tested: dict[str, tuple[Outcome, ...]] = {}
+    known: dict[str, tuple[Outcome, ...]] = {}
     asks = {
         name: [Ask(getattr(run.state_of_run, name).skill, task) for task in run.splits.test] for _, name, _ in TESTS
     }
@@ -68,7 +69,11 @@ def test_skills(run: RunContext) -> Tested:
         run.pool.prefetch(asks[name], Purpose("test", folder))
     for prefix, name, folder in TESTS:
         with run.stage("test", tasks=len(asks[name]), skill=name) as made:
-            outcomes = tested[prefix] = tuple(run.pool.evaluate(asks[name], Purpose("test", folder)))
+            digest = run.digest(getattr(run.state_of_run, name).skill)
+            outcomes = tested[prefix] = known.get(digest) or tuple(
+                run.pool.evaluate(asks[name], Purpose("test", folder))
+            )
+            known[digest] = outcomes
             if outcomes:
                 write_results(run, folder, outcomes)
                 write_json(run.directory.root / folder / "summary.json", by_kind(outcomes))

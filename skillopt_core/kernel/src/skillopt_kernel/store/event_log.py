@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
@@ -73,15 +74,26 @@ class EventLog:
         self.flush()
 
     def _observe(self) -> None:
-        while (item := self._queue.get()) is not None:
-            if isinstance(item, threading.Event):
-                item.set()
-                continue
-            try:
-                self._journal.append(json_line(item.as_json()))
-                self._deliver(item)
-            except BaseException as error:  # carried to the thread that flushes
-                self._failure = self._failure or error
+        items: list[Event | threading.Event | None] = []
+        while None not in items:
+            # At least one, and all that are there: each write takes all other threads a turn.
+            items = [self._queue.get() for _ in range(max(1, self._queue.qsize()))]
+            events = [item for item in items if isinstance(item, Event)]
+            self._trying(partial(self._write, events))
+            for item in items:
+                if isinstance(item, Event):
+                    self._trying(partial(self._deliver, item))
+                elif item is not None:
+                    item.set()
+
+    def _write(self, events: list[Event]) -> None:
+        self._journal.append(b"".join(json_line(event.as_json()) for event in events))
+
+    def _trying(self, work: Callable[[], object]) -> None:
+        try:
+            work()
+        except BaseException as error:  # carried to the thread that flushes
+            self._failure = self._failure or error
 
     def _plain(self, value: Any) -> Any:
         """As JSON values: texts redacted, numbers that JSON has not as null, other objects as their text."""

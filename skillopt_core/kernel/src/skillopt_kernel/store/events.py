@@ -38,4 +38,4 @@ class Event:
         line = {"v": EVENT_VERSION, "seq": self.seq, "time": self.time, "event": self.name, "run": self.run}
         place = {"epoch": self.epoch, "step": self.step, "stage": self.stage}
         line |= {key: value for key, value in place.items() if value is not None}
-        return line | dict(self.data) | line
+        return {**line, **self.data, **line}

@@ -77,8 +77,14 @@ def _private(path: str | Path, flags: int) -> int:
 
 def write_new(path: Path, data: bytes) -> None:
     """Write a file that nothing refers to yet, into a folder that is there: not synced, not renamed into place."""
-    with writing(path), open(path, "xb", opener=_private) as handle:
-        handle.write(data)
+    with writing(path), open(path, "xb", buffering=0, opener=_private) as handle:
+        _write_all(handle, data)
+
+
+def _write_all(handle: Any, data: bytes) -> None:
+    written = handle.write(data)
+    while written < len(data):
+        written += handle.write(data[written:])
 
 
 def write_bytes(path: Path, data: bytes) -> None:
@@ -108,7 +114,7 @@ def write_text(path: Path, text: str) -> None:
 
 def write_json(path: Path, value: Any) -> None:
     """As `write_bytes`, indented. Raises `ValueError` for NaN and infinities, `TypeError` for other objects."""
-    write_bytes(path, _utf8(value, indent=2))
+    write_bytes(path, _utf8(value, json.JSONEncoder(ensure_ascii=False, allow_nan=False, indent=2)))
 
 
 def write_json_lines(path: Path, values: Iterable[Any]) -> None:
@@ -126,8 +132,11 @@ def json_list(values: Iterable[Any]) -> bytes:
     return b"[\n" + b",\n".join(json_line(value).rstrip(b"\n") for value in values) + b"\n]\n"
 
 
-def _utf8(value: Any, indent: int | None = None) -> bytes:
-    text = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=indent)
+_COMPACT = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
+
+
+def _utf8(value: Any, encoder: json.JSONEncoder = _COMPACT) -> bytes:
+    text = encoder.encode(value)
     # Half a surrogate pair in a model's reply becomes the escape that JSON has for it, and reads back the same.
     return f"{text}\n".encode(errors="backslashreplace")
 
@@ -196,9 +205,7 @@ class Journal:
         offset = self.size
         with writing(self.path):
             try:
-                written = self._handle.write(line)
-                while written < len(line):
-                    written += self._handle.write(line[written:])
+                _write_all(self._handle, line)
             except OSError:
                 # A full disk takes a part of a line. Without it the file is whole again.
                 self._handle.truncate(offset)

@@ -15,6 +15,7 @@ import hashlib
 import logging
 import shutil
 import threading
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from skillopt_kernel.skill import skill_hash as hash_of_skill
 from skillopt_kernel.splits import attempt_number
 from skillopt_kernel.store import fields, files
 from skillopt_kernel.store.redaction import Redactor
+from skillopt_kernel.store.together import Together
 
 JOURNAL = "outcomes.jsonl"
 CONVERSATION = "conversation.json"
@@ -44,11 +46,13 @@ class OutcomeStore:
     def __init__(self, run_folder: Path, redactor: Redactor | None = None) -> None:
         self._root = run_folder
         self._redactor = redactor or Redactor()
-        self._lock = threading.Lock()
+        self._changed = threading.Condition(threading.Lock())
+        self._under_way: dict[bytes, str] = {}
         self._offsets: dict[bytes, int] = {}
         self._unscored: dict[bytes, int] = {}
         self._seconds: dict[str, float] = {}
         self._folders: set[str] = set()
+        self._hash_of = lru_cache(maxsize=64)(hash_of_skill)
         self._journal = files.Journal(run_folder / JOURNAL)
         for offset, row in files.read_lines(self._journal.path):
             try:
@@ -57,6 +61,7 @@ class OutcomeStore:
             except (KeyError, TypeError, AttributeError):
                 _log.warning("%s: the line at byte %d is no outcome and was passed over", self._journal.path, offset)
         self._reader = self._journal.path.open("rb")
+        self._together = Together(self._append)
 
     @property
     def count(self) -> int:
@@ -65,8 +70,8 @@ class OutcomeStore:
 
     def find(self, ask: Ask) -> Outcome | None:
         """The scored outcome without its trajectory, or `None` when it must be asked."""
-        with self._lock:
-            return self._read(self._offsets.get(_key(ask)))
+        with self._changed:
+            return self._read(self._offsets.get(self._key(ask)))
 
     def expected_seconds(self, ask: Ask) -> float:
         """How long the latest attempt of this task took, with whichever skill; 0.0 when there is none."""
@@ -80,21 +85,36 @@ class OutcomeStore:
         that one is returned. Raises `RunDirectoryError` when it cannot be written, and `SkillOptError` when an
         environment put something into it that no file can hold.
         """
-        key, task, redact = _key(ask), ask.task, self._redactor.redact_value
+        key, task, redact = self._key(ask), ask.task, self._redactor.redact_value
         attempt, score, missing = redact(outcome.attempt), redact(outcome.score), redact(outcome.missing)
-        with self._lock:
+        with self._changed:
+            while key in self._under_way:
+                self._changed.wait()
             earlier = self._read(self._offsets.get(key))
             if earlier is not None:
                 return earlier
             files.require(self._journal.path)
             place = "" if attempt is None else self._place(ask, outcome.folder)
-            skill_hash = hash_of_skill(ask.skill)
-            whole = Outcome(task.id, task.kind, skill_hash, ask.sample, attempt, score, missing, place)
+            self._under_way[key] = place.casefold()
+        try:
+            whole = Outcome(task.id, task.kind, self._hash_of(ask.skill), ask.sample, attempt, score, missing, place)
             line, row, stored = _encoded(whole, task.content_hash())
             if attempt is not None:
                 _write_attempt(self._root / place, attempt)
-            self._remember(key, row, self._journal.append(line))
+            self._together.put((key, row, line))
             return stored
+        finally:
+            with self._changed:
+                del self._under_way[key]
+                self._changed.notify_all()
+
+    def _append(self, lines: list[tuple[bytes, dict[str, Any], bytes]]) -> None:
+        """Commit lines, of several threads together."""
+        offset = self._journal.append(b"".join(line for *_, line in lines))
+        with self._changed:
+            for key, row, line in lines:
+                self._remember(key, row, offset)
+                offset += len(line)
 
     def with_trajectory(self, outcome: Outcome) -> Outcome:
         """The outcome with the turns and files of its attempt, read from its folder.
@@ -108,26 +128,29 @@ class OutcomeStore:
 
     def unscored_attempt(self, ask: Ask) -> Attempt | None:
         """The whole attempt that was kept because its scoring failed, so that only scoring is asked again."""
-        with self._lock:
-            kept = self._read(self._unscored.get(_key(ask)))
+        with self._changed:
+            kept = self._read(self._unscored.get(self._key(ask)))
         if kept is None or kept.attempt is None:
             return None
         return _read_attempt(self._root / kept.folder, kept.attempt)
 
     def sync(self) -> None:
         """Make what is committed survive a loss of power."""
-        with self._lock:
+        with self._changed:
             self._journal.sync()
 
     def __enter__(self) -> OutcomeStore:
         return self
 
     def __exit__(self, *_: object) -> None:
-        with self._lock:
+        with self._changed:
             self._journal.close()
             self._reader.close()
 
     # With the lock held (or, in `__init__`, alone) -----------------------------------------------------------
+
+    def _key(self, ask: Ask) -> bytes:
+        return _digest(self._hash_of(ask.skill), ask.task.id, ask.task.content_hash(), ask.sample)
 
     def _read(self, offset: int | None) -> Outcome | None:
         if offset is None:
@@ -161,14 +184,10 @@ class OutcomeStore:
         further = f"-attempt{attempt}" if attempt > 1 else ""
         place = name = f"{folder}/predictions/{files.safe_name(ask.task.id)}{further}"
         number = 1
-        while place.casefold() in self._folders:
+        while place.casefold() in self._folders or place.casefold() in self._under_way.values():
             number += 1
             place = f"{name}-{number}"
         return place
-
-
-def _key(ask: Ask) -> bytes:
-    return _digest(hash_of_skill(ask.skill), ask.task.id, ask.task.content_hash(), ask.sample)
 
 
 def _digest(skill_hash: str, task_id: str, content_hash: str, sample: int) -> bytes:

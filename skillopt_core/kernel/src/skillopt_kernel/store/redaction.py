@@ -48,6 +48,8 @@ class Redactor:
     def _redacted(self, value: Any) -> Any:
         if isinstance(value, str):
             return self.redact(value)
+        if value is None or isinstance(value, bool | int | float):
+            return value
         if isinstance(value, Mapping):
             return {self._redacted(key): self._redacted(item) for key, item in value.items()}
         if isinstance(value, list | tuple):
