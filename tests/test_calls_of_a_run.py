@@ -232,7 +232,7 @@ def test_a_ledger_that_cannot_be_used_is_one_sentence(project: Project, content:
         if content is None:
             path.unlink()
             path.mkdir()
-            project.run("train", config, "--out", "run").refused("calls.sqlite", "cannot write or read")
+            project.run("train", config, "--out", "run").refused("calls.sqlite", "cannot write")
             path.rmdir()
         else:
             path.write_bytes(content)

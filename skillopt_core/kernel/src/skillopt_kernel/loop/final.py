@@ -70,10 +70,9 @@ def test_skills(run: RunContext) -> Tested:
     for prefix, name, folder in TESTS:
         with run.stage("test", tasks=len(asks[name]), skill=name) as made:
             digest = run.digest(getattr(run.state_of_run, name).skill)
-            outcomes = tested[prefix] = known.get(digest) or tuple(
-                run.pool.evaluate(asks[name], Purpose("test", folder))
-            )
-            known[digest] = outcomes
+            if digest not in known:
+                known[digest] = tuple(run.pool.evaluate(asks[name], Purpose("test", folder)))
+            outcomes = tested[prefix] = known[digest]
             if outcomes:
                 write_results(run, folder, outcomes)
                 write_json(run.directory.root / folder / "summary.json", by_kind(outcomes))
