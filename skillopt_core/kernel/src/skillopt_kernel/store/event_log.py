@@ -78,16 +78,13 @@ class EventLog:
         while None not in items:
             # At least one, and all that are there: each write takes all other threads a turn.
             items = [self._queue.get() for _ in range(max(1, self._queue.qsize()))]
-            events = [item for item in items if isinstance(item, Event)]
-            self._trying(partial(self._write, events))
+            lines = b"".join(json_line(item.as_json()) for item in items if isinstance(item, Event))
+            self._trying(partial(self._journal.append, lines))
             for item in items:
                 if isinstance(item, Event):
                     self._trying(partial(self._deliver, item))
                 elif item is not None:
                     item.set()
-
-    def _write(self, events: list[Event]) -> None:
-        self._journal.append(b"".join(json_line(event.as_json()) for event in events))
 
     def _trying(self, work: Callable[[], object]) -> None:
         try:
