@@ -1,8 +1,10 @@
 """An attempt from start to commit: what is the target's doing is scored, what is not has no score."""
 
+import logging
 import queue
 import threading
 import time
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,13 +18,15 @@ from skillopt_kernel.errors import (
     RefusedError,
 )
 from skillopt_kernel.execution import AttemptJob, AttemptResult, Done, ModelCalls
+from skillopt_kernel.interfaces import DriverContext
 from skillopt_kernel.loop import worker
 from skillopt_kernel.loop.attempts import Purpose
 from skillopt_kernel.loop.jobs import AttemptJobs, Limits
 from skillopt_kernel.loop.target import AttemptTarget
-from skillopt_kernel.loop.threads import ThreadExecutor
+from skillopt_kernel.loop.threads import ThreadExecutor, make_executor
 from skillopt_kernel.models.requests import AgentJob, AgentResult, ChatReply, ChatRequest, Message
 from skillopt_kernel.records import Ask, Attempt, Missing, Outcome, Score, Task, Usage
+from skillopt_kernel.store.redaction import Redactor
 
 TASK = Task("t1", "kind", {"question": "Which?"}, reference="gold")
 PURPOSE = Purpose("rollout", "steps/step_0001/rollout")
@@ -294,3 +298,29 @@ def test_a_conversation_that_grows_is_recorded_once() -> None:
         ("user", "U2"),
         ("assistant", "reply 4"),
     ]
+
+
+def test_case_o_p1_feedback_quotes_no_half_of_a_key_that_the_environment_came_upon() -> None:
+    """What a tool or a file says is the environment's own text: the key is gone before it is cut for the feedback."""
+    key = "sk-0123456789-of-the-test"
+    seen: list[str] = []
+
+    class FoundAKey(OneQuestion):
+        def attempt(self, task: Task, skill: str, target: Any) -> Attempt:
+            return Attempt(f"the file says {key}", files={"log.txt": key.encode()})
+
+        def score(self, task: Task, attempt: Attempt, judge: Any) -> Score:
+            seen.append(attempt.output)
+            return Score(0.0, 0.0, f"wrong: {attempt.output[:20]}...")
+
+    common = SimpleNamespace(workers=1)
+    stop = threading.Event()
+    place = worker.Workplace(FoundAKey(), "found", None, common, stop, Redactor([key]).redact_value)
+    executor = make_executor(None, DriverContext(logging.getLogger("test"), common=place))
+    arrived: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    executor.submit(AttemptJob(1, TASK, "the skill", "rollout", 1), ModelCalls(answer, answer, work), arrived.put)
+    result = arrived.get(timeout=60)
+    executor.close()
+    assert seen == ["the file says [redacted]"]
+    assert result.attempt.files == {"log.txt": b"[redacted]"}
+    assert "sk-" not in result.score.feedback

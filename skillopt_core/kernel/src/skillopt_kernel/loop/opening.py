@@ -53,7 +53,7 @@ def open_run(prepared: Prepared, directory: RunDirectory, stop: threading.Event)
         models.attach(ledger, lambda data: events.emit("model_called", **data), abort)
         closing.callback(models.close)
         directory.save_skill(0, prepared.start.text)
-        executor = make_executor(prepared, abort)
+        executor = make_executor(prepared, abort, redactor)
         closing.callback(executor.close)
         parts = attrs.asdict(prepared, recurse=False)
         run = RunContext(**parts, directory=directory, outcomes=outcomes, events=events, state_of_run=state, stop=stop)
@@ -96,18 +96,16 @@ def about(run: RunContext) -> dict[str, Any]:
     config, state = run.settings, run.state_of_run
     return {
         "config": config.name,
-        "seed": config.train.seed,
         "resumed": state.step > 0 or run.outcomes.count > 0,
         "step_done": state.step,
-        "current_score": state.current_score,
-        "best_score": state.best_score,
+        **{name: getattr(state, name) for name in ("current_score", "best_score")},
         "models": run.models.describe(),
         "splits": {name: len(getattr(run.splits, name)) for name in PARTS},
         **({"evaluates": run.evaluates} if run.evaluates else {}),
         "epochs": run.settings.train.num_epochs,
         "steps_per_epoch": run.plan.steps_per_epoch,
         "total_steps": run.plan.total_steps,
-        **{name: getattr(config.train, name) for name in ("batch_size", "accumulation", "samples_per_task")},
+        **{name: getattr(config.train, name) for name in ("seed", "batch_size", "accumulation", "samples_per_task")},
         "environment": config.drivers["env"].name,
         **{kind: config.drivers[kind].name for kind in ("scheduler", "update")},
         "gate": config.drivers["gate"].name if config.evaluation.use_gate else "off (every candidate is taken)",
@@ -126,11 +124,11 @@ def about(run: RunContext) -> dict[str, Any]:
     }
 
 
-def make_executor(prepared: Prepared, abort: threading.Event) -> Executor:
+def make_executor(prepared: Prepared, abort: threading.Event, redactor: Redactor) -> Executor:
     """The executor of the run, which gets the environment, or what it needs to make it anew in a worker."""
     settings = prepared.settings
     choice, chosen = settings.drivers["executor"], settings.drivers["env"]
-    place = Workplace(prepared.environment, chosen.name, chosen.settings, settings.env, abort)
+    place = Workplace(prepared.environment, chosen.name, chosen.settings, settings.env, abort, redactor.redact_value)
     context = DriverContext(logger=prepared.logger, seed=settings.train.seed, common=place)
     made: Executor = make_driver("executor", prepared.executor, choice.settings, context, where=choice.where)
     return made

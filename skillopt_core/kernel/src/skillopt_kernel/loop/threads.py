@@ -5,6 +5,7 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from skillopt_kernel.plugins.manifest import PLUGIN_API, Manifest
@@ -65,6 +66,5 @@ def make_executor(settings: Any, context: Any) -> ThreadExecutor:
     from skillopt_kernel.loop.worker import Workplace, perform
 
     place: Workplace = context.common
-    return ThreadExecutor(
-        place.common.workers, lambda job, calls: perform(job, place.environment, calls, place.stopping)
-    )
+    run = partial(perform, environment=place.environment, stopping=place.stopping, redact=place.redact)
+    return ThreadExecutor(place.common.workers, lambda job, calls: run(job, calls=calls))

@@ -41,6 +41,7 @@ class Workplace:
     name         of the environment, and its settings: what a worker elsewhere makes its own instance of
     common       the kernel's settings of the section `env` (`workers`: how many jobs at the same time)
     stopping     once set, the run is given up: jobs in flight are to end soon
+    redact       takes the configured credentials out of an attempt; only the run's process knows them
     """
 
     environment: Environment
@@ -48,6 +49,7 @@ class Workplace:
     settings: Any = attrs.field(repr=False)
     common: Any = attrs.field(repr=False)
     stopping: threading.Event
+    redact: Callable[[Attempt], Attempt] = lambda attempt: attempt
 
 
 def perform(
@@ -56,10 +58,12 @@ def perform(
     calls: ModelCalls,
     stopping: threading.Event,
     attempted: Callable[[Attempt], Any] = lambda _: None,
+    redact: Callable[[Attempt], Attempt] = lambda attempt: attempt,
 ) -> AttemptResult:
     """Attempt the job's task and score the attempt. Raises nothing: `failure` holds what must end the run.
 
     attempted  called with the attempt before it is scored, unless the job came with one
+    redact     applied to the attempt before it is scored: feedback quotes parts, in which half a key would stay
     """
     try:
         attempt, missing = job.attempt, None
@@ -67,7 +71,7 @@ def perform(
             attempt, missing = _attempt(job, environment, calls, stopping)
             if attempt is None:
                 return AttemptResult(missing=missing)
-            attempted(attempt)
+            attempted(attempt := redact(attempt))
         score, missing = _score(job, attempt, environment, calls)
         return AttemptResult(attempt, score, missing)
     except BaseException as error:  # carried to the loop's thread, which raises it there
