@@ -24,7 +24,7 @@ from math import fsum
 from typing import Any
 
 from skillopt_kernel.interfaces import Trial
-from skillopt_kernel.records import GateDecision, Outcome, Scored
+from skillopt_kernel.records import GateDecision, Outcome, Score, Scored
 
 DECIMALS = 12
 """Gate scores are compared and recorded to so many decimals."""
@@ -64,8 +64,8 @@ class ScoreGate(ABC):
         comparison = _Comparison(self, trial)
         if not comparison.comparable:
             return comparison.decision("undecided", "the current skill has no score on any selection task")
-        if not comparison.covers(comparison.comparable):
-            return comparison.decision("undecided", comparison.too_few(comparison.comparable, "the current skill"))
+        if not comparison.covers(len(comparison.comparable)):
+            return comparison.decision("undecided", comparison.too_few(len(comparison.comparable), "the current skill"))
         comparison.ask()
         return comparison.decide()
 
@@ -73,7 +73,7 @@ class ScoreGate(ABC):
 class _Comparison:
     """One judgement in progress.
 
-    order       the tasks as they are asked; the first `comparable` of them have a score of the current skill
+    order       the tasks as they are asked; comparable: the first of them, which have a score of the current skill
     bar         the current skill's gate score over those
     outcomes    the candidate's, in this order, as far as they count
     """
@@ -84,7 +84,7 @@ class _Comparison:
         scored = [task for task in trial.tasks if _scored(trial.current, task.id)]
         scored.sort(key=lambda task: gate.score(stored[task.id].hard, stored[task.id].soft, skill))
         self.order = (*scored, *(task for task in trial.tasks if not _scored(trial.current, task.id)))
-        self.comparable = len(scored)
+        self.comparable = frozenset(task.id for task in scored)
         self.outcomes: list[Outcome] = []
         self.bonuses = {side.skill: trial.bonus(side.skill) for side in (trial.candidate, trial.current, trial.best)}
         self.bar = self._value(skill, [stored[task.id] for task in scored]) if scored else 0.0
@@ -94,9 +94,10 @@ class _Comparison:
 
         Nothing new is begun once outcomes that came out of order have settled it. That may end the iterator before
         the prefix does; then the rest is asked plainly, so that every run, resumed or not, finds the same prefix.
+        Where there are thousands of tasks, not every arrival is looked at: each look takes in all that has arrived.
         """
-        trial, stops = self.trial, self.trial.early_stop
-        early = (lambda arrived: self._settles(arrived.values())) if stops else None
+        trial, stops, often = self.trial, self.trial.early_stop, len(self.order) // 256 + 1
+        early = (lambda arrived: not len(arrived) % often and self._settles(arrived.values())) if stops else None
         for settled in (early, None):
             if stops and self._settles(self.outcomes):
                 return
@@ -111,8 +112,8 @@ class _Comparison:
 
     def _bound(self, outcomes: Iterable[Outcome]) -> float:
         """The most that the candidate can reach: every task that has no score here counts as a win."""
-        scored = [outcome for outcome in outcomes if outcome.scored and _scored(self.trial.current, outcome.task_id)]
-        return self._value(self.trial.candidate.skill, scored, wins=self.comparable - len(scored))
+        scored = [one.score for one in outcomes if one.score is not None and one.task_id in self.comparable]
+        return self._value(self.trial.candidate.skill, scored, wins=len(self.comparable) - len(scored))
 
     def decide(self) -> GateDecision:
         trial, settled = self.trial, self._settles(self.outcomes)
@@ -125,7 +126,7 @@ class _Comparison:
             return self.decision("undecided", reason)
         score, current_score = against_current
         better = score > current_score
-        if settled and (better or (trial.early_stop and len(self.outcomes) < self.comparable)):
+        if settled and (better or (trial.early_stop and len(self.outcomes) < len(self.comparable))):
             return self._stopped(len(own))
         action = "accept" if better else "reject"
         if better and against_best is not None and against_best[0] > against_best[1]:
@@ -187,10 +188,10 @@ class _Comparison:
             **numbers,
         )
 
-    def _value(self, skill: str, outcomes: Sequence[Outcome], wins: int = 0) -> float:
-        """The gate score of `skill`, bonus included, with these outcomes, all scored, and so many wins beside them."""
-        hard = _mean([outcome.hard for outcome in outcomes] + [1.0] * wins)
-        soft = _mean([outcome.soft for outcome in outcomes] + [1.0] * wins)
+    def _value(self, skill: str, scores: Sequence[Outcome | Score], wins: int = 0) -> float:
+        """The gate score of `skill`, bonus included, with these scores and so many wins beside them."""
+        hard = _mean([one.hard for one in scores] + [1.0] * wins)
+        soft = _mean([one.soft for one in scores] + [1.0] * wins)
         return round(self.gate.score(hard, soft, skill) + self.bonuses[skill], DECIMALS)
 
 
