@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -47,6 +48,27 @@ def finished(project: Project, out: str) -> None:
 
 
 @frozen
+class Begun:
+    """A command under way."""
+
+    process: subprocess.Popen[str]
+
+    def wait(self) -> Finished:
+        """Wait for its end."""
+        try:
+            said, told = self.process.communicate(timeout=120)
+        finally:
+            self.process.kill()
+        return Finished(self.process.returncode, said or "", told or "", 0.0)
+
+    def reach(self, path: Path) -> None:
+        """Wait until it has made a file."""
+        while not path.exists():
+            assert self.process.poll() is None, self.wait()
+            time.sleep(0.01)
+
+
+@frozen
 class Struck:
     """A small project and what an unbroken run of it decided. `happens` says what happens from now on."""
 
@@ -74,27 +96,16 @@ class Struck:
 
     def train(self, out: str = "run", *arguments: str, **more: Any) -> Finished:
         """`skillopt train` to its end; further arguments as of `start`."""
-        return self.start("train", "mine.yaml", "--out", out, *arguments, **more)()
+        return self.start("train", "mine.yaml", "--out", out, *arguments, **more).wait()
 
-    def start(
-        self, *arguments: str, prepare: Callable[[], None] | None = None, **streams: Any
-    ) -> Callable[[], Finished]:
-        """Begin `skillopt ARGUMENTS`; what is returned waits for its end. prepare: called in the child at first."""
+    def start(self, *arguments: str, prepare: Callable[[], None] | None = None, **streams: Any) -> Begun:
+        """Begin `skillopt ARGUMENTS`. prepare: called in the child before anything else."""
         command = [sys.executable, "-P", "-c", START, *arguments]
         environment = {**os.environ, "PYTHONIOENCODING": "utf-8", "NO_COLOR": "1"}
         pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | streams
-        process = subprocess.Popen(
-            command, cwd=self.project.folder, env=environment, text=True, preexec_fn=prepare, **pipes
+        return Begun(
+            subprocess.Popen(command, cwd=self.project.folder, env=environment, text=True, preexec_fn=prepare, **pipes)
         )
-
-        def wait() -> Finished:
-            try:
-                said, told = process.communicate(timeout=120)
-            finally:
-                process.kill()
-            return Finished(process.returncode, said or "", told or "", 0.0)
-
-        return wait
 
     def goes_on(self, out: str = "run") -> None:
         """The same command again ends with the files of an unbroken run, and has made no finished attempt again."""

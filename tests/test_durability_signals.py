@@ -93,7 +93,7 @@ def test_a_terminal_that_goes_away(struck: tuple[Struck, str], how: signal.Handl
     here, there, folder = *pty.openpty(), made.project.folder
     gone = "until(run.stop.is_set)" if code else "until(Path('gone').exists)"
     made.happens(f"Path('reached').touch(); {gone}")
-    wait = made.start(
+    begun = made.start(
         "train", "mine.yaml", "--out", out, prepare=of_a_terminal(there, how), stdin=there, stdout=there, stderr=there
     )
     os.close(there)
@@ -101,7 +101,7 @@ def test_a_terminal_that_goes_away(struck: tuple[Struck, str], how: signal.Handl
         os.read(here, 10_000)
     os.close(here)
     (folder / "gone").touch()
-    assert wait().code == code
+    assert begun.wait().code == code
     for name in ("reached", "gone"):
         (folder / name).unlink()
     assert (folder / out / "summary.json").exists() == (code == 0)
@@ -162,10 +162,10 @@ def test_a_listing_that_cannot_be_written_is_an_error_and_one_that_nobody_reads_
     made: Struck, unread: int
 ) -> None:
     with Path("/dev/full").open("wb") as full:
-        done = made.start("calls", "unbroken", "--list", stdout=full)()
+        done = made.start("calls", "unbroken", "--list", stdout=full).wait()
     assert done.code == 2
     assert done.err == (
         "Error: cannot write the output: No space left on device. Free the space, or send it somewhere else.\n"
     )
-    done = made.start("calls", "unbroken", "--list", stdout=unread)()
+    done = made.start("calls", "unbroken", "--list", stdout=unread).wait()
     assert (done.code, done.err) == (0, "")

@@ -119,7 +119,7 @@ def test_a_folder_that_may_not_be_looked_into_is_told_at_the_start(struck: tuple
     made, out, folder = struck
     folder.mkdir(mode=0)
     for command in (("train", "mine.yaml", "--out", f"{out}/run"), ("status", f"{out}/run"), ("calls", f"{out}/run")):
-        done = made.start(*command, prepare=bound_by_permissions)()
+        done = made.start(*command, prepare=bound_by_permissions).wait()
         done.refused("Permission denied")
     folder.chmod(0o700)
 
@@ -192,7 +192,7 @@ def test_files_where_folders_should_be_are_told(struck: tuple[Struck, str, Path]
 @pytest.mark.parametrize("path", ["x" * 300, "/".join(["x" * 200] * 25)], ids=["name", "path"])
 def test_a_path_that_is_too_long_is_told(made: Struck, path: str) -> None:
     for command in (("train", "mine.yaml", "--out"), ("train", "mine.yaml", "--fresh", "--out"), ("status",)):
-        done = made.start(*command, path)().refused("File name too long")
+        done = made.start(*command, path).wait().refused("File name too long")
         assert "a defect" not in done.err
 
 

@@ -79,6 +79,8 @@ def restore(directory: RunDirectory, state: LoopState) -> None:
         return
     state.step, state.best_step = saved.last_completed_step, saved.best_step
     state.hashes = dict(saved.extra.get("hashes", {}))
+    for path in state.hashes:
+        saved_skill(directory, state, path)
     state.current = Scored(saved_skill(directory, state, saved.current_skill_path), saved.current_origin)
     state.best = Scored(saved_skill(directory, state, saved.best_skill_path), saved.best_origin)
     state.current_path, state.best_path = saved.current_skill_path, saved.best_skill_path
