@@ -208,7 +208,7 @@ def test_a_directory_that_was_moved_goes_on(unbroken: Path, tmp_path: Path) -> N
     assert done.returncode == 0, done.stderr
 
 
-def test_a_console_that_cannot_print_everything_does_not_end_a_run(tmp_path: Path) -> None:
+def test_case_o_w1_a_console_that_cannot_print_everything_does_not_end_a_run(tmp_path: Path) -> None:
     done = skillopt(
         "train", "demo", "--out", "läuft→", "-o", "train.num_epochs=1", cwd=tmp_path, PYTHONIOENCODING="cp1252"
     )

@@ -19,20 +19,23 @@ def test_a_folder_to_write_into_is_not_empty() -> None:
     assert "it is empty; name a folder." in result.output
 
 
-def test_an_interrupted_run_ends_with_130_and_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
-    before = signal.getsignal(signal.SIGINT)
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_interrupted_run_ends_with_the_code_of_its_signal_and_a_sentence(
+    number: signal.Signals, code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = signal.getsignal(number)
     with (
         pytest.raises(click.exceptions.Exit) as caught,
         displayed(quiet=True, as_json=False, training=True) as shown,
     ):
-        os.kill(os.getpid(), signal.SIGINT)
+        os.kill(os.getpid(), number)
         assert shown["stop"].wait(60)
         raise StoppedEarly("its state is saved.")
-    assert caught.value.exit_code == 130
+    assert caught.value.exit_code == code
     told = capsys.readouterr().err.splitlines()
     assert told[0].startswith("Stopping: what is in flight is finished and saved.")
     assert told[-1] == "Interrupted: its state is saved. Run the same command again to go on."
-    assert signal.getsignal(signal.SIGINT) is before
+    assert signal.getsignal(number) is before
 
 
 def test_a_run_that_stops_by_itself_is_not_interrupted() -> None:

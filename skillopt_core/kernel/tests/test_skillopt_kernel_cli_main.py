@@ -32,6 +32,8 @@ def command(how):
         raise PassingError("the endpoint is down")
     if how == "interrupt":
         raise KeyboardInterrupt
+    if how == "surroundings":
+        open("x" * 300)
     if how == "defect":
         token = "sk-" + "abcdefghij" * 4
         raise ZeroDivisionError(f"api_key={token}")
@@ -126,6 +128,7 @@ def test_a_wrong_command_is_answered_with_the_nearest(acme, capsys, words, messa
         ("stopped", 3, "Error: the budget is spent; the state is saved\n"),
         ("model", 2, "Error: a model call failed: the endpoint is down\n"),
         ("interrupt", 130, "Interrupted.\n"),
+        ("surroundings", 2, "File name too long"),
     ],
 )
 def test_exit_codes(acme, capsys, how, code, message):

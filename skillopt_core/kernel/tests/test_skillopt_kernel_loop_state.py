@@ -10,6 +10,7 @@ from skillopt_kernel.errors import RunDirectoryError
 from skillopt_kernel.history import EpochRecord, StepRecord
 from skillopt_kernel.loop.memory import MemoryEntry
 from skillopt_kernel.loop.state import LoopState, restore
+from skillopt_kernel.skill import skill_hash
 from skillopt_kernel.store.directory import RunDirectory
 from skillopt_kernel.store.files import write_json
 from skillopt_kernel.store.state import RunState
@@ -87,6 +88,18 @@ def test_a_resumed_run_goes_on_with_the_very_text_whatever_its_newlines(tmp_path
     state = LoopState.at_start("another text")
     restore(checkpoint(tmp_path, skill), state)
     assert (state.current.skill, state.best.skill) == (skill, skill)
+
+
+@pytest.mark.parametrize("damage", [b"", b"# Skill\n\n- A line that nobody proposed.\n"])
+def test_a_skill_that_is_not_the_one_that_was_saved_is_told_with_the_cure(tmp_path: Path, damage: bytes) -> None:
+    path = "skills/skill_v0000.md"
+    directory = checkpoint(tmp_path, hashes={path: skill_hash("# Skill\n")})
+    restore(directory, LoopState.at_start("another text"))
+    (tmp_path / path).write_bytes(damage)
+    with pytest.raises(
+        RunDirectoryError, match=r"skill_v0000\.md: .*was changed since\. Restore the file, or .*--fresh"
+    ):
+        restore(directory, LoopState.at_start("another text"))
 
 
 @pytest.mark.parametrize("damage", [None, b"\xff\xfe"])

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from skillopt_kernel.errors import RunDirectoryError
-from skillopt_kernel.store.event_log import EventLog
+from skillopt_kernel.store.event_log import EVENTS, EventLog
 from skillopt_kernel.store.events import Event
 from skillopt_kernel.store.files import read_lines
 from skillopt_kernel.store.redaction import MARKER, Redactor
@@ -161,6 +161,18 @@ def test_a_log_that_cannot_be_written_is_said_in_a_sentence(tmp_path: Path) -> N
     (tmp_path / "file").write_text("")
     with pytest.raises(RunDirectoryError, match="cannot write"):
         EventLog(tmp_path / "file", "run")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is always full")
+def test_a_log_on_a_full_disk_ends_the_work_and_not_only_the_run(tmp_path: Path) -> None:
+    """What comes after the line that could not be written is refused, so that nothing goes on unseen."""
+    (tmp_path / EVENTS).symlink_to("/dev/full")
+    log = EventLog(tmp_path, "run")
+    with pytest.raises(RunDirectoryError, match=r"cannot write .*events\.jsonl"):
+        while True:
+            log.emit("attempt_started")
+    with pytest.raises(RunDirectoryError, match="cannot write"):
+        log.close()
 
 
 EMITTING = """

@@ -6,6 +6,7 @@ beside it (`run.lock.json`) only says who holds it.
 
 from __future__ import annotations
 
+import logging
 import os
 from contextlib import suppress
 from pathlib import Path
@@ -16,6 +17,7 @@ from skillopt_kernel.store.files import make_folder, now, read_object, write_jso
 
 LOCK = "run.lock"
 HOLDER = "run.lock.json"
+_log = logging.getLogger(__name__)
 
 
 class RunLock:
@@ -42,7 +44,14 @@ class RunLock:
                     f"the run directory {self.folder} is in use by process {held.get('pid')} on {held.get('host')} "
                     f"(since {held.get('since')}). Wait until it has ended, or choose another folder (--out, --fresh)."
                 ) from None
-        write_json(self.folder / HOLDER, {"pid": os.getpid(), "host": socket.gethostname(), "since": now()})
+        here, left = socket.gethostname(), _record(self.folder)
+        if left.get("host", here) != here:
+            _log.warning(
+                "%s was held by process %s on %s, which is taken to have ended, since its lock is free. If it still "
+                "runs (a folder that machines share may know no locks), stop one of the two.",
+                *(self.folder, left.get("pid"), left["host"]),
+            )
+        write_json(self.folder / HOLDER, {"pid": os.getpid(), "host": here, "since": now()})
         return self
 
     def __exit__(self, *_: object) -> None:
