@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 from struck_runs import Begun, Struck
 
-HELD = "(here := Path('holding')).touch(); until(lambda: not here.exists())"
-"""Holds the run where it is until somebody removes the file."""
+HELD = "run.events.flush(); (here := Path('holding')).touch(); until(lambda: not here.exists())"
+"""Holds the run where it is, with all that has happened written down, until somebody removes the file."""
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from attrs import field, frozen
 
@@ -90,7 +90,7 @@ class ChatServer:
         self.requests: list[Received] = []
         self.peak = 0
 
-    def __enter__(self) -> ChatServer:
+    def __enter__(self) -> Self:
         handler = type("Handler", (_Handler,), {"chat_server": self})
         self._server = _Server(("127.0.0.1", 0), handler)
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
