@@ -79,8 +79,8 @@ def test_a_process_that_was_on_another_machine_is_taken_to_have_ended_and_named(
     record = {"pid": 4711, "host": "node-7", "since": "2026-11-30T00:00:00.000Z"}
     (made.project.folder / out / "run.lock.json").write_text(json.dumps(record))
     done = made.train(out, "-q").ok()
-    assert f"{out} was held by process 4711 on node-7, which is taken to have ended" in done.err
-    assert "If it still runs (a folder that machines share may know no locks), stop one of the two." in done.err
+    told = "Its lock is free, so this run goes on; should that one run, stop it."
+    assert f"{out} was held by process 4711 on node-7. {told}" in done.err
 
 
 # Another configuration, another version ---------------------------------------------------------------------------

@@ -12,9 +12,6 @@ from typing import TextIO
 
 from skillopt_kernel.errors import SkillOptError
 
-NOBODY_READS = (errno.EPIPE, errno.EIO)
-"""How writing fails once the reader of a pipe has ended, or the terminal has gone."""
-
 
 def echo(text: str = "") -> None:
     """Write a line to standard output. Characters that the console's encoding lacks are replaced, never fatal.
@@ -50,7 +47,7 @@ def _write(stream: TextIO | None, text: str) -> None:
     except OSError as failure:
         # What could not be written stays in the stream's buffer, and would fail again when the process ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-        if failure.errno not in NOBODY_READS:
+        if failure.errno not in (errno.EPIPE, errno.EIO):  # the reader has ended, the terminal has gone
             sentence = f"cannot write the output: {failure.strerror}. Free the space, or send it somewhere else."
             raise SkillOptError(sentence) from failure
 

@@ -102,10 +102,9 @@ def restore(directory: RunDirectory, state: LoopState) -> None:
 
 def saved_skill(directory: RunDirectory, state: LoopState, path: str) -> str:
     """The text of a skill that a checkpoint speaks of. Raises `RunDirectoryError` when it is lost or not that text."""
-    text = read_text(directory.root / path)
+    file = directory.root / path
+    text = read_text(file)
     if skill_hash(text) != state.hashes.get(path, skill_hash(text)):
-        raise RunDirectoryError(
-            f"{directory.root / path}: the saved state names this skill, and it was changed since. Restore the file, "
-            f"or start again beside it with --fresh."
-        )
+        cure = "Restore the file, or start again beside it with --fresh."
+        raise RunDirectoryError(f"{file}: the saved state names this skill, and it was changed since. {cure}")
     return text

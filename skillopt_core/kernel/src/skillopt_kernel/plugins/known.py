@@ -1,8 +1,7 @@
 """Which of our distributions provides which name, also of those that are not installed; from `known.json`.
 
-A configuration that names a plugin which nothing installed provides is answered with the `pip install` line.
-`one_each`: kind -> the names of plugins that have a distribution each, `skillopt-<kind>-<name>`. `together`:
-distribution -> kind -> the names of plugins that share it.
+A configuration that names a plugin which nothing installed provides is answered with the `pip install` line. The file
+has for each distribution, for each kind, the names of its plugins.
 """
 
 from __future__ import annotations
@@ -13,14 +12,7 @@ from pathlib import Path
 _KNOWN = json.loads((Path(__file__).parent / "known.json").read_text(encoding="utf-8"))
 
 DISTRIBUTIONS: dict[tuple[str, str], str] = {
-    (kind, name): owner
-    for owner, kinds in _KNOWN["together"].items()
-    for kind, names in kinds.items()
-    for name in names.split()
-} | {
-    (kind, name): f"skillopt-{kind}-{name.replace('_', '-')}"
-    for kind, names in _KNOWN["one_each"].items()
-    for name in names.split()
+    (kind, name): owner for owner, kinds in _KNOWN.items() for kind, names in kinds.items() for name in names.split()
 }
 """(kind, name) -> distribution, of every plugin of ours."""
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -177,11 +178,8 @@ class RunDirectory:
 
 def free_place(root: Path) -> Path:
     """The first of `root`, `root-2`, `root-3`, ... that does not exist."""
-    place, number = root, 1
-    while place.exists():
-        number += 1
-        place = root.with_name(f"{root.name}-{number}")
-    return place
+    places = (root if number == 1 else root.with_name(f"{root.name}-{number}") for number in count(1))
+    return next(place for place in places if not place.exists())
 
 
 def _flat(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

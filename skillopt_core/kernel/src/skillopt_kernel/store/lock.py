@@ -45,12 +45,11 @@ class RunLock:
                     f"(since {held.get('since')}). Wait until it has ended, or choose another folder (--out, --fresh)."
                 ) from None
         here, left = socket.gethostname(), _record(self.folder)
-        if left.get("host", here) != here:
-            _log.warning(
-                "%s was held by process %s on %s, which is taken to have ended, since its lock is free. If it still "
-                "runs (a folder that machines share may know no locks), stop one of the two.",
-                *(self.folder, left.get("pid"), left["host"]),
+        if left.get("host", here) != here:  # machines that share a folder may not see each other's locks
+            told = (
+                "%s was held by process %s on %s. Its lock is free, so this run goes on; should that one run, stop it."
             )
+            _log.warning(told, self.folder, left.get("pid"), left["host"])
         write_json(self.folder / HOLDER, {"pid": os.getpid(), "host": here, "since": now()})
         return self
 
