@@ -56,11 +56,13 @@ def test_an_agents_jobs_are_counted_and_shown(unbroken: Project) -> None:
 def test_killed_and_resumed_no_finished_job_is_done_again(unbroken: Project, tmp_path: Path, executor: str) -> None:
     """Also when the data lie in another folder by then: a job is known by the content of its files."""
     project = make_workshop(tmp_path, execution={"executor": executor})
-    for count in (3, 20, 45):
+    for count in (5, 20, 45):
         before = len(jobs_done(project))
         finished = set(recorded(tmp_path / "run")) if before else set()
+        project.write("hold", str(count))
         project.kill_when(lambda: len(jobs_done(project)) >= count, "train", "config.yaml", "--out", "run")  # noqa: B023
         assert not finished & set(jobs_done(project)[before:])
+    (tmp_path / "hold").unlink()
     before, finished = len(jobs_done(project)), set(recorded(tmp_path / "run"))
     elsewhere = {"SHEETS": str(tmp_path / "elsewhere")}
     project.run("train", "config.yaml", "--out", "run", env=elsewhere).ok()

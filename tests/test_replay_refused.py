@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from http_world import KEY, answer, configure, make_project
 from skillopt_kernel import train
-from skillopt_kernel.errors import SkillOptError
+from skillopt_kernel.errors import SkillOptError, StoppedEarly
+from skillopt_kernel.hookspecs import hookimpl
 from skillopt_testkit.project import Project
 from skillopt_testkit.servers import ChatServer
 
@@ -136,16 +138,25 @@ def test_what_was_changed_is_shown(
     assert "run_failed" in [line["event"] for line in project.lines("again/events.jsonl")]
 
 
-def test_a_run_that_is_not_finished_is_replayed_as_far_as_it_goes(ran: Project) -> None:
-    with ChatServer(answer) as server:
-        online = Project(ran.folder, {"OPENAI_COMPATIBLE_API_KEY": KEY})
-        online.kill_when(
-            lambda: (ran.folder / "part/steps/step_0002/merged_patch.json").exists(),
-            "train", "config.yaml", "--out", "part", "-o", f"model.openai_compatible_base_url={server.url}",
-        )  # fmt: skip
-    refused = ran.run("train", "config.yaml", "--replay", "part", "--out", "part-again")
-    refused.refused("part never made this call", "The run is unfinished, at step 1: it can be replayed as far as")
-    assert (ran.folder / "part-again/history.json").exists(), "the steps until then were taken"
+class Stops:
+    """Stops a run in its second step."""
+
+    @hookimpl
+    def skillopt_update(self, step: Any) -> None:
+        if step.number == 2:
+            raise StoppedEarly("enough")
+
+
+def test_a_run_that_is_not_finished_is_replayed_as_far_as_it_goes(
+    ran: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ran.folder)
+    with pytest.raises(StoppedEarly):
+        train("config.yaml", out="part", replay="run", plugins=[("stops", Stops())])
+    with pytest.raises(SkillOptError, match="part never made this call") as caught:
+        train("config.yaml", out="part-again", replay="part")
+    assert "The run is unfinished, at step 1: it can be replayed as far as it has come" in str(caught.value)
+    assert len(ran.json("part-again/history.json")) == 1, "the step until then was taken"
 
 
 def test_what_is_no_run_is_refused_and_so_is_a_series(ran: Project, monkeypatch: pytest.MonkeyPatch) -> None:
