@@ -132,7 +132,7 @@ def test_case_o_p2_a_header_in_an_error_is_shown_nowhere(skillopt_project: Proje
     with ChatServer([Reply(leak, status=400)]) as server:
         keys = [
             "model.target_backend=openai_compatible", f"openai_compatible_base_url={server.url}",
-            "model.max_rejections=2", "train.num_epochs=1",
+            "model.max_rejections=2", "train.num_epochs=1", "env.limit=4",
         ]  # fmt: skip
         done = project.run("train", "config.yaml", "--out", "run", "-o", *keys)
     told = told_of(project, done)
@@ -149,7 +149,8 @@ def test_a_key_that_comes_back_encoded_is_shown_nowhere(skillopt_project: Projec
     forms = [quote(key, safe=""), base64.b64encode(f"user:{key}".encode()).decode(), json.dumps(json.dumps({"k": key}))]
     with ChatServer([" ".join(["<answer>", *forms, "</answer>"])]) as server:
         keys = [
-            "train.num_epochs=1", "model.target_backend=openai_compatible", f"openai_compatible_base_url={server.url}",
+            "train.num_epochs=1", "env.limit=4", "model.target_backend=openai_compatible",
+            f"openai_compatible_base_url={server.url}",
         ]  # fmt: skip
         variables = {"TARGET_OPENAI_COMPATIBLE_API_KEY": key}
         done = project.run("train", "config.yaml", "--out", "run", "-o", *keys, env=variables).ok()
@@ -166,7 +167,8 @@ def test_a_short_key_ruins_no_text_and_is_warned_of(skillopt_project: Project) -
     project = skillopt_project
     with ChatServer(["<answer>a test of EMPTY words</answer>"]) as server:
         keys = [
-            "train.num_epochs=1", "model.target_backend=openai_compatible", f"openai_compatible_base_url={server.url}",
+            "train.num_epochs=1", "env.limit=4", "model.target_backend=openai_compatible",
+            f"openai_compatible_base_url={server.url}",
         ]  # fmt: skip
         variables = {"TARGET_OPENAI_COMPATIBLE_API_KEY": "test"}
         done = project.run("train", "config.yaml", "--out", "run", "-o", *keys, env=variables).ok()
@@ -185,7 +187,7 @@ def test_a_key_in_the_data_reaches_no_model(skillopt_project: Project) -> None:
         item["context"] = f"[DOC] The key is {SECRET}. {item['context']}"
     path.write_text(json.dumps(items), encoding="utf-8")
     variables = {"OPTIMIZER_QWEN_CHAT_API_KEY": SECRET, "OPENAI_COMPATIBLE_API_KEY": SECRET}
-    keys = ["train.num_epochs=1", "model.target_backend=openai_compatible"]
+    keys = ["train.num_epochs=1", "env.limit=4", "model.target_backend=openai_compatible"]
     with ChatServer(["<answer>x</answer>"]) as server:
         keys.append(f"openai_compatible_base_url={server.url}")
         project.run("train", "config.yaml", "--out", "run", "-o", *keys, env=variables).ok()
