@@ -25,6 +25,8 @@ SPOILS = 0.2
 _TOPIC = re.compile(r"\[topic (\d\d)\]")
 _QUESTION = re.compile(r"^.*(\[topic \d\d\][^\n?]*\?)", re.MULTILINE)
 _RULE = re.compile(r"(?:Keep|Turn) to the (?:list|rumour) for topic \d\d")
+_PROPOSED = re.compile(rf'"- ({_RULE.pattern})')
+"""A rule at the begin of a JSON string: of an edit, and not of the skill that a merge is shown, too."""
 _BUDGET = re.compile(r"at most \**(\d+)", re.IGNORECASE)
 _NUMBERED = re.compile(r"^\[(\d+)\] ", re.MULTILINE)
 _SYLLABLES = ("an", "bel", "cor", "dun", "eth", "fal", "gor", "hin", "iss", "jor", "kel", "lun")
@@ -97,7 +99,7 @@ class World:
         if topics:
             proposed = self._rules_for(topics, text)
         else:  # a merge, a ranking or the end of an epoch: what it is shown, once each
-            proposed = list(dict.fromkeys(_RULE.findall(user)))
+            proposed = list(dict.fromkeys(_PROPOSED.findall(user) or _RULE.findall(user)))
         edits = [
             {"op": "append", "target": "", "content": f"- {one}.", "support_count": 1, "source_type": "failure"}
             for one in proposed[:budget]
