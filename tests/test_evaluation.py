@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from skillopt_kernel import evaluate
+from skillopt_commands.evaluation import evaluate
 from skillopt_testkit.project import KINDS, Project
 from skillopt_testkit.servers import ChatServer, Reply
 

@@ -112,6 +112,11 @@ def at_once(role: str) -> Look:
     return look
 
 
+def dollars(run: Ran) -> bool:
+    """Whether the calls cost something."""
+    return bool(json.loads(run.text("summary.json"))["token_summary"]["_total"]["usd"])
+
+
 def stages(run: Ran) -> list[str]:
     """Which kinds of call there were."""
     return sorted(json.loads(run.text("summary.json"))["token_summary"])
@@ -181,6 +186,7 @@ FORGETFUL = (*AWARE, "model.simulated_lapses=0.5")
 LATENT = (*ONE, "model.simulated_latency=0.05", "gradient.minibatch_size=1")
 REWRITING = (*RECORDED, *ONE, "optimizer.skill_update_mode=full_rewrite_minibatch")
 LAB = ('hooks.path=["."]', *ONE)
+status = content("summary.json", "status")
 FIRST_TASKS = rows("steps/step_0001/rollout/results.jsonl", "id")
 REASONS = rows("steps/step_0001/rollout/results.jsonl", "fail_reason")
 PAIRS = "slow_update/epoch_02/comparison_pairs.json"
@@ -264,6 +270,7 @@ CASES: dict[str, Case] = {
     "model.max_rejections": Case(
         "1", error, (*RECORDED, *ONE, "model.recorded_rejected=analyst"), refused="to the optimizer"
     ),
+    "model.prices": Case("{simulated: {input: 2.5, output: 10}}", dollars, ONE),
     "model.simulated_world": Case("fixed.yaml", steps()),
     "model.simulated_seed": Case("99", steps()),
     "model.simulated_latency": Case("0.03", slow_replies, ONE),
@@ -274,6 +281,13 @@ CASES: dict[str, Case] = {
     "model.simulated_refusals": Case("0.5", REASONS, ONE),
     "model.simulated_malformed_replies": Case("0.5", steps("model_failures", "rollout_hard")),
     "model.simulated_empty_replies": Case("0.5", steps("model_failures", "rollout_hard")),
+    "budget.usd": Case("20", status, (*ONE, "model.prices={simulated: {input: 1000, output: 1000}}")),
+    "budget.tokens": Case("20000", status, ONE),
+    "budget.calls": Case("10", status, ONE),
+    "budget.wall_minutes": Case("0.0001", status, ONE),
+    "budget.roles": Case("{optimizer: {calls: 1}}", status),
+    "budget.reserve_final": Case("0.9", status, ("evaluation.eval_test=true", "budget.calls=100")),
+    "budget.assume_per_call": Case("{usd: 0.5}", error, (*RECORDED, *ONE, "budget.usd=900")),
     "hooks.plugins": Case("[silent]", steps("action")),
     "hooks.path": Case('["."]', error, (*ONE, "hooks.plugins=[lab_of_liveness:Noisy]")),
     "hooks.settings": Case("{silent: {since: 2}}", steps("action"), ("hooks.plugins=[silent]",)),

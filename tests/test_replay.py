@@ -11,7 +11,8 @@ from typing import Any
 import probe_plugins
 import pytest
 from killed_runs import Place, decided, differences, run_until
-from skillopt_kernel import evaluate, train
+from skillopt_commands.evaluation import evaluate
+from skillopt_kernel import train
 from skillopt_kernel.errors import SkillOptError
 from skillopt_kernel.models.ledger import Ledger
 from skillopt_testkit.project import Project

@@ -18,7 +18,8 @@ from attrs import field, frozen
 from click.testing import CliRunner
 from skillopt_backend_simulated.settings import SimulatedSettings
 from skillopt_commands.config import config as command
-from skillopt_kernel import PLUGIN_API, DriverContext, Manifest, evaluate, train
+from skillopt_commands.evaluation import evaluate
+from skillopt_kernel import PLUGIN_API, DriverContext, Manifest, train
 from skillopt_kernel.plugins.discovery import installed
 from skillopt_testkit.project import Project
 from skillopt_testkit.servers import ChatServer, Reply

@@ -24,7 +24,7 @@ VECTORS = {
         "test_a_minimum_above_the_maximum_is_the_budget",
     ),
     "hash": (f"{KERNEL}skill.py", "test_the_hash_is_of_the_shown_text"),
-    "split counts": (f"{KERNEL}splits.py", "test_split_counts"),
+    "split counts": ("skillopt_envs/lib_env/tests/test_skillopt_lib_env_ratio_split.py", "test_split_counts"),
     "shuffle, and a sample of four": (f"{KERNEL}splits.py", "test_an_ad_hoc_sample"),
     "epoch plan": (f"{KERNEL}splits.py", "test_the_epoch_plan_of_the_specification"),
     "minibatches": (f"{KERNEL}splits.py", "test_minibatches"),

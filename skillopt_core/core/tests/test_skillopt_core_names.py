@@ -9,9 +9,13 @@ import skillopt_core
 
 
 def test_hands_on_every_public_name_of_the_kernel():
-    further = {"run_slow_update", "run_meta_skill"}
-    assert set(skillopt_core.__all__) == {*skillopt_kernel.__all__, *further}
-    assert all(getattr(skillopt_core, name).__module__ == "skillopt_analysis.epoch_functions" for name in further)
+    homes = {
+        "run_slow_update": "skillopt_analysis.epoch_functions",
+        "run_meta_skill": "skillopt_analysis.epoch_functions",
+    }
+    homes["evaluate"] = "skillopt_commands.evaluation"
+    assert set(skillopt_core.__all__) == {*skillopt_kernel.__all__, *homes}
+    assert all(getattr(skillopt_core, name).__module__ == home for name, home in homes.items())
     for name in skillopt_kernel.__all__:
         assert getattr(skillopt_core, name) is getattr(skillopt_kernel, name)
 

@@ -49,6 +49,13 @@ from skillopt_kernel_config_probes import Folder
         ("model", "reasoning_effort: huge", 'expected one of "", low, medium, high, xhigh, max, got the text \'huge\''),
         ("evaluation", "gate_weight: 2", "must be from 0 to 1, not 2.0"),
         ("optimizer", "lr_control_mode: slow", "expected one of fixed, autonomous, none, got the text 'slow'"),
+        ("budget", "usd: 0", "must be greater than 0, not 0.0"),
+        ("budget", "calls: 1.5", "expected a whole number, got the number 1.5"),
+        ("budget", "wall_minutes: -1", "must be greater than 0, not -1.0"),
+        ("budget", "reserve_final: 2", "must be from 0 to 1, not 2.0"),
+        ("budget", "roles: 5", "expected a mapping, got the number 5"),
+        ("budget", "usdd: 5", "is no key; did you mean 'usd'?"),
+        ("model", "prices: 2", "expected a mapping, got the number 2"),
     ],
 )  # fmt: skip
 def test_a_wrong_value_is_an_error_with_its_place(folder: Folder, section: str, line: str, problem: str) -> None:
@@ -62,6 +69,36 @@ def test_a_wrong_item_is_named_with_its_own_place(folder: Folder) -> None:
         "run.yaml:5:5: env.table[b]: expected a whole number, got the text 'x'",
         "run.yaml:6:13: env.tags[1]: expected text, got a mapping",
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("budget: {roles: {target: {calls: 0}}}", "2:27: budget.roles.target.calls: must be at least 1, not 0"),
+        ("budget: {roles: {targt: {calls: 3}}}", "2:18: budget.roles.targt: is no key; did you mean 'target'?"),
+        ("budget: {roles: {judge: {a: 3}}}", "2:26: budget.roles.judge.a: is no key; there are usd, tokens, calls"),
+        ("budget: {assume_per_call: {usd: -1}}", "2:28: budget.assume_per_call.usd: must be at least 0, not -1.0"),
+        ("model: {prices: {gpt-x: {input: 1}}}", "2:18: model.prices[gpt-x]: lacks output"),
+        ("model: {prices: {gpt-x: 1}}", "2:18: model.prices[gpt-x]: expected a mapping, got the number 1"),
+        ("model: {prices: {a: {input: 1, output: -2}}}", "2:32: model.prices[a].output: must be at least 0, not -2.0"),
+    ],
+)  # fmt: skip
+def test_a_wrong_value_deep_in_a_section_is_named_with_its_own_place(folder: Folder, text: str, problem: str) -> None:
+    assert folder.problems(f"{text}\n") == (f"run.yaml:{problem}",)
+
+
+def test_the_budget_and_prices_are_read_merged_and_shown(folder: Folder) -> None:
+    folder.write("base.yaml", "_base_: probes\nbudget: {calls: 9, roles: {target: {calls: 5, usd: null}}}\n")
+    folder.write("run.yaml", "_base_: base.yaml\nmodel: {prices: {a/b.c: {input: 1, output: 2, cached_input: ''}}}\n")
+    config = load_config("run.yaml", ["budget.roles.target.usd=2", "budget.calls="], environ={})
+    assert (config.budget.calls, config.budget.roles.target.calls, config.budget.roles.target.usd) == (None, 5, 2.0)
+    assert config.budget.roles.judge.calls is None
+    assert config.model.prices["a/b.c"].output == 2.0 and config.model.prices["a/b.c"].cached_input is None
+    shown = config.as_dict()
+    assert shown["budget"]["roles"]["target"] == {"usd": 2.0, "tokens": None, "calls": 5}
+    again = load_config(shown, environ={})
+    assert (again.budget, again.model.prices) == (config.budget, config.model.prices)
+    assert "budget" not in config.fingerprint() and "prices" not in config.fingerprint()["model"]
 
 
 def test_all_problems_are_told_at_once(folder: Folder) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from skillopt_kernel.errors import (
+    BudgetSpent,
     CallTimeout,
     ConfigError,
     ContextTooLong,
@@ -324,3 +325,33 @@ def test_case_o_p1_feedback_quotes_no_half_of_a_key_that_the_environment_came_up
     assert seen == ["the file says [redacted]"]
     assert result.attempt.files == {"log.txt": b"[redacted]"}
     assert "sk-" not in result.score.feedback
+
+
+class Careless(OneQuestion):
+    """Takes every failure of a call for a wrong answer."""
+
+    def attempt(self, task: Task, skill: str, target: Any) -> Attempt:
+        try:
+            return super().attempt(task, skill, target)
+        except Exception:
+            return Attempt("")
+
+    def score(self, task: Task, attempt: Attempt, judge: Any) -> Score:
+        try:
+            judge.chat([Message("user", "right?")])
+        except Exception:
+            return Score(0.0, 0.0)
+        return super().score(task, attempt, judge)
+
+
+@pytest.mark.parametrize("error", [BudgetSpent("no dollar left"), PermanentError("no key")])
+def test_what_ends_the_run_ends_it_though_the_environment_caught_it(error: Exception) -> None:
+    def failing(request: ChatRequest) -> ChatReply:
+        raise error
+
+    assert ended(Careless(), failing) is error
+
+    stop, job = threading.Event(), AttemptJob(1, TASK, "the skill", "rollout")
+    result = worker.perform(job, Careless(), ModelCalls(answer, failing, work), stop)
+    assert result.failure is error
+    assert worker.perform(job, Careless(), ModelCalls(answer, answer, work), stop).failure is None

@@ -11,6 +11,7 @@ from typing import Any
 
 import attrs
 import pytest
+from skillopt_kernel.config.schema import Price
 from skillopt_kernel.errors import PassingError, PermanentError, RefusedError, RunDirectoryError
 from skillopt_kernel.models.call_text import CallKey, describe_request, read_reply, reply_document
 from skillopt_kernel.models.calling import ModelCaller, RetryPolicy
@@ -442,6 +443,17 @@ def test_a_full_disk_is_told_and_loses_no_committed_call(tmp_path: Path) -> None
 
 def test_the_provider_s_own_price_wins() -> None:
     assert usd_of("anything", "simulated", used(1, 1, usd=0.5)) == 0.5
+
+
+def test_a_price_given_by_hand_wins() -> None:
+    prices = {"mine": Price(input=2.0, output=8.0, cached_input=0.5), "plain": Price(input=2.0, output=8.0)}
+    for usage in (used(1_000_000, 500_000, usd=0.5), used(1_000_000, 500_000)):
+        assert usd_of("mine", "simulated", usage, prices) == 6.0
+    cached = used(1_000_000, 500_000, cached_tokens=400_000)
+    assert usd_of("mine", "https://api.openai.com/v1", cached, prices) == 1.2 + 0.2 + 4.0
+    assert usd_of("plain", "https://api.openai.com/v1", cached, prices) == 6.0
+    assert usd_of("mine", "simulated", used(None, 5, usd=0.5), prices) == 0.5, "without tokens the provider's word"
+    assert usd_of("other", "simulated", used(1, 1), prices) is None
 
 
 def test_a_known_model_at_its_provider_has_a_price() -> None:

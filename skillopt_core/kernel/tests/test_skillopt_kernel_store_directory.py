@@ -16,7 +16,7 @@ from skillopt_kernel.store.directory import RunDirectory
 from skillopt_kernel.store.event_log import EventLog
 from skillopt_kernel.store.files import read_text
 from skillopt_kernel.store.lock import RunLock, holder
-from skillopt_kernel.store.reading import find_runs, read_run
+from skillopt_kernel.store.reading import read_run
 from skillopt_kernel.store.state import History, RunState
 
 FINGERPRINT = {"train": {"batch_size": 40, "seed": 0}, "data": "abc", "models": ["a", "b"]}
@@ -345,17 +345,3 @@ def test_a_broken_or_foreign_folder_is_reported(tmp_path: Path) -> None:
         assert view.status == "broken"
         assert name in view.problem
         (tmp_path / "run" / name).unlink()
-
-
-def test_runs_are_found_below_a_folder_the_latest_first(tmp_path: Path) -> None:
-    for name in ("a", "b", "c"):
-        begun(tmp_path / name)
-    (tmp_path / "notes").mkdir()
-    (tmp_path / "file").write_text("")
-    for name in ("b", "c", "a"):
-        (tmp_path / name / "events.jsonl").write_text(
-            json.dumps({"seq": 1, "time": f"2026-01-0{'bca'.index(name) + 1}T00:00:00.000Z"}) + "\n"
-        )
-    assert [view.folder.name for view in find_runs(tmp_path)] == ["a", "c", "b"]
-    assert [view.folder.name for view in find_runs(tmp_path / "a")] == ["a"]
-    assert find_runs(tmp_path / "gone") == []

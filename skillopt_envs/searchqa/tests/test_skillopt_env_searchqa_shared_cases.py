@@ -15,9 +15,10 @@ from skillopt_kernel.loop.target import AttemptTarget
 from skillopt_kernel.models.requests import ChatReply
 from skillopt_kernel.plugins.discovery import make_driver
 from skillopt_kernel.records import Splits, Task
-from skillopt_kernel.splits import FOLDERS, check_splits, parse_split_ratio, split_counts
+from skillopt_kernel.splits import check_splits
 from skillopt_lib_env.data_files import read_items
 from skillopt_lib_env.documents import truncated_documents
+from skillopt_lib_env.ratio_split import FOLDERS, parse_split_ratio, split_counts
 
 DATA = Path(os.environ["SKILLOPT_TEST_DATA"]) if os.environ.get("SKILLOPT_TEST_DATA") else None
 needs_data = pytest.mark.skipif(DATA is None, reason="SKILLOPT_TEST_DATA is not set")

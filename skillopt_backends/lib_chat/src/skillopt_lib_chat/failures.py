@@ -104,10 +104,12 @@ def _cure(status: int, where: str, detail: str, message: str, options: ChatOptio
 def malformed(content_type: str, reason: str, options: ChatOptions) -> PassingError:
     """The error for an answer of status 200 that is no completion."""
     kind = f" (content type {content_type.split(';')[0].strip()!r})" if content_type else ""
-    return PassingError(
+    error = PassingError(
         f"{options.address} answered with something else than a chat completion{kind}: {reason}. If it always does, "
         f"check {options.setting('base_url')}."
     )
+    error.charged = True
+    return error
 
 
 def _read_error(body: str) -> tuple[frozenset[str], str]:

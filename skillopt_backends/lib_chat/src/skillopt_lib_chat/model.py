@@ -39,6 +39,11 @@ class OpenAIChatModel:
         self._closed = False
         self._lock = threading.Lock()
 
+    @property
+    def max_tokens(self) -> int | None:
+        """The most tokens that any reply may have, as far as that is set."""
+        return self.options.max_tokens
+
     def complete(self, request: ChatRequest) -> ChatReply:
         """One request, one reply; raises `ModelError` of the kind that `failures` tells apart.
 
@@ -165,7 +170,9 @@ class _Translated:
                     f"the certificate of {options.address} cannot be verified. Install its issuer's certificate and "
                     f"name it in SSL_CERT_FILE, or check {options.setting('base_url')}."
                 )
-            return PassingError(f"no connection to {options.address} ({reason})")
+            lost = PassingError(f"no connection to {options.address} ({reason})")
+            lost.charged = not isinstance(cause, httpx2.ConnectError)  # it may have been sent and answered
+            return lost
         return error
 
 

@@ -40,6 +40,7 @@ class SimulatedBackend:
     settings: SimulatedSettings
     world: World
     model: str = "simulated"
+    tells = frozenset({"tokens", "usd"})
 
     @property
     def capabilities(self) -> Mapping[str, frozenset[str]]:

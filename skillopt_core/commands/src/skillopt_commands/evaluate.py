@@ -43,8 +43,8 @@ def evaluate(
     """
     from skillopt_kernel.console import echo
     from skillopt_kernel.errors import StoppedEarly
-    from skillopt_kernel.loop.evaluation import evaluate as score
 
+    from skillopt_commands.evaluation import evaluate as score
     from skillopt_commands.texts import evaluation_text
 
     chosen = loaded(config, config_option, overrides)

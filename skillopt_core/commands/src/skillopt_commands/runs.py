@@ -17,7 +17,6 @@ def runs(folder: Path) -> int:
     """List the training runs and evaluations in FOLDER (default: outputs), the one that was active last first."""
     from skillopt_kernel.console import echo, table
     from skillopt_kernel.errors import RunDirectoryError
-    from skillopt_kernel.store.reading import find_runs
 
     if not folder.is_dir():
         raise RunDirectoryError(f"there is no folder {folder} here; `skillopt runs FOLDER` lists the runs in another.")
@@ -36,6 +35,15 @@ def runs(folder: Path) -> int:
     ]
     echo(table(("run", "status", "step", "best", "test", "last event"), rows))
     return 0
+
+
+def find_runs(root: Path) -> list[RunView]:
+    """The runs at and directly below `root`, those of a series included; the one that was active last first."""
+    from skillopt_kernel.store.reading import read_run
+
+    folders = [root, *(path for pattern in ("*", "*/seed-*") for path in root.glob(pattern) if path.is_dir())]
+    views = [view for view in map(read_run, folders) if view.status != "foreign"]
+    return sorted(views, key=lambda view: (view.updated, view.folder.name), reverse=True)
 
 
 def _reached(view: RunView) -> tuple[str, str, str]:

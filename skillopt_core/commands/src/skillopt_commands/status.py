@@ -48,6 +48,9 @@ def _text(view: Any) -> str:
         f"Gate score: current skill {score(view.current_score)}, best {score(view.best_score)} (step {view.best_step})"
     )
     lines.append(f"Last event {view.updated or 'none'}")
+    if view.summary.get("budget"):
+        told = view.summary["budget"]
+        lines.append(f"Ended early: {told}")
     if view.history:
         headings = ("step", "epoch", "action", "rollout", "candidate", "current", "best")
         lines += ["", table(headings, [_row(record) for record in view.history])]

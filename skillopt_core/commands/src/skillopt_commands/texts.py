@@ -30,6 +30,12 @@ def event_lines(event: Event, *, training: bool) -> list[str]:
     return [*lines, f"Warning: {warning}"] if warning else lines
 
 
+def amount(limit: str, value: float) -> str:
+    """How much of a limit of the budget, with its unit."""
+    unit = limit.rpartition(".")[2].removeprefix("wall_")
+    return f"${value:,.2f}" if unit == "usd" else f"{value:,.{1 if unit == 'minutes' else 0}f} {unit}"
+
+
 def start_lines(data: Mapping[str, Any], *, training: bool) -> list[str]:
     """What is about to be done: models, data, schedule, gate, folder."""
     after = f" after step {data['step_done']}" if data["step_done"] else ""
@@ -51,6 +57,9 @@ def start_lines(data: Mapping[str, Any], *, training: bool) -> list[str]:
         if start.get("from") == "run":
             told["start"] = f"the best skill of the run {start['run']} (step {start['step']})"
         told["epoch end"] = ", ".join(data["epoch_end"]) or "no plugin performs an epoch-end update"
+    if data.get("budget"):
+        limits = data["budget"].items()
+        told["budget"] = ", ".join(f"{amount(key, used)} of {amount(key, most)} used" for key, (used, most) in limits)
     told |= {"workers": str(data["workers"]), "folder": data["folder"]}
     lines = [f"{doing} {data['config']}{seed}{after}"]
     return lines + [f"  {name:<11}{value}" for name, value in told.items()]

@@ -44,9 +44,12 @@ def train(
 
     Ends with best_skill.md in the run directory. An unfinished run there is resumed; a finished one is named
     and nothing is done. --seeds makes a series: a folder for each seed, and the mean of their test scores.
+
+    \b
+    Exit codes: 0 done; 2 a mistake that you can correct; 3 stopped before the end with the state saved;
+    4 stopped so at a limit of the budget (raise it and run the same command again); 130 interrupted.
     """
     from skillopt_kernel.console import echo
-    from skillopt_kernel.errors import StoppedEarly
     from skillopt_kernel.loop import api
 
     from skillopt_commands.texts import summary_text
@@ -69,12 +72,18 @@ def train(
         if replay is not None:
             echo(f"Replayed from {replay}: no model was asked, and what its calls used is what they used there.")
         echo(f"Best skill: {Path(summary.folder) / summary.best_skill_path}")
-    return 0 if summary.status == "finished" else StoppedEarly.exit_code
+    return exit_code(summary.status)
+
+
+def exit_code(status: str) -> int:
+    """0 for a run that is finished, 4 at a limit of its budget, 3 for another that stopped before its end."""
+    from skillopt_kernel.errors import BudgetSpent, StoppedEarly
+
+    return {"finished": 0, "budget": BudgetSpent.exit_code}.get(status, StoppedEarly.exit_code)
 
 
 def _series(config: Config, seeds: str, *, quiet: bool, as_json: bool, **where: Any) -> int:
     from skillopt_kernel.console import echo
-    from skillopt_kernel.errors import StoppedEarly
 
     from skillopt_commands.series import train_seeds
     from skillopt_commands.texts import seeds_text
@@ -82,4 +91,4 @@ def _series(config: Config, seeds: str, *, quiet: bool, as_json: bool, **where: 
     with displayed(quiet=quiet, as_json=as_json, training=True) as shown:
         summary = train_seeds(config, seeds, **where, **shown)
     echo(json.dumps({"seeds": summary.as_json() | {"folder": summary.folder}}) if as_json else seeds_text(summary))
-    return 0 if summary.status == "finished" else StoppedEarly.exit_code
+    return exit_code(summary.status)

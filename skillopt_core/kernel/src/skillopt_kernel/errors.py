@@ -8,7 +8,7 @@ class SkillOptError(Exception):
     """The base of all errors that are shown to the user as a sentence, without a traceback.
 
     `exit_code` is what the command line ends with: 2 for a user's error, 3 for a run that stopped before its
-    end with its state saved.
+    end with its state saved, 4 for one that stopped so at a limit of its budget.
     """
 
     exit_code = 2
@@ -56,13 +56,21 @@ class StoppedEarly(SkillOptError):
     exit_code = 3
 
 
+class BudgetSpent(StoppedEarly):
+    """A request does not fit what is left of a limit of the budget; the run ends in order."""
+
+    exit_code = 4
+
+
 class ModelError(Exception):
     """The base of what a backend raises for one call.
 
-    `usage`: what the call used all the same (a `Usage`), where the provider told and the backend sets it.
+    `usage`: what the call used all the same (a `Usage`), where the provider told and the backend sets it. `charged`:
+    nobody knows what it used, and it may have been as much as an answered one; a budget counts it as reserved.
     """
 
     usage: object = None
+    charged = False
 
 
 class PassingError(ModelError):
@@ -84,7 +92,7 @@ class PassingError(ModelError):
 class CallTimeout(PassingError):
     """No reply within the time that the call was given."""
 
-    overloaded = True
+    overloaded = charged = True
 
 
 class PermanentError(ModelError, SkillOptError):

@@ -7,7 +7,7 @@ The rule, for a candidate and the current skill over the selection tasks:
 * One task that got better while the others stayed is a win, however many tasks there are and however small the step.
   No standard error decides: of such differences, m and n - 1 zeros, it is m / n, exactly the mean, so that a rule
   "the mean is above one standard error" would hang on rounding alone. Who asks for evidence beyond one look uses an
-  `EProcess`.
+  e-process.
 * With a score on both sides for fewer than `min_coverage` of the tasks it is undecided, and the current skill stays.
   A candidate that could not win with all that is missing either is rejected all the same.
 * Tasks are asked hardest first: by the stored score of the current skill, then in split order.
@@ -139,16 +139,9 @@ class _Comparison:
         )
         if not settled and not self.covers(len(shared)):
             action, told = "undecided", f"{self.too_few(len(shared), 'both skills')}; {told}"
-        return self.decision(
-            action,
-            told,
-            hard=hard,
-            soft=soft,
-            score=score,
-            current_score=current_score,
-            best_score=None if against_best is None else against_best[1],
-            compared=len(shared),
-        )
+        best = None if against_best is None else against_best[1]
+        scores = {"hard": hard, "soft": soft, "score": score, "current_score": current_score, "best_score": best}
+        return self.decision(action, told, **scores, compared=len(shared))
 
     def covers(self, count: int) -> bool:
         """Whether scores on so many tasks are enough to decide by."""
@@ -178,15 +171,9 @@ class _Comparison:
 
     def decision(self, action: str, reason: str, **numbers: Any) -> GateDecision:
         side = self.trial.candidate if action.startswith("accept") else self.trial.current
-        return GateDecision(
-            action=action,
-            skill=side.skill,
-            reason=reason,
-            asked=len(self.outcomes),
-            total=len(self.order),
-            missing=sum(not outcome.scored for outcome in self.outcomes),
-            **numbers,
-        )
+        missing = sum(not outcome.scored for outcome in self.outcomes)
+        numbers |= {"asked": len(self.outcomes), "total": len(self.order), "missing": missing}
+        return GateDecision(action, side.skill, reason, **numbers)
 
     def _value(self, skill: str, scores: Sequence[Outcome | Score], wins: int = 0) -> float:
         """The gate score of `skill`, bonus included, with these scores and so many wins beside them."""

@@ -113,7 +113,8 @@ class EpochRecord:
 class RunSummary:
     """A run at its end: what `summary.json` holds and `train` returns.
 
-    status       "finished", or "incomplete"; `folder` is where the run lies
+    status       "finished", "incomplete", or "budget": a limit ended the run, `budget` says which and what to do
+    folder       where the run lies
     ended_early  why training ended before its last epoch, in a sentence; "" when it did not
     gate         what decided, and whether it was switched off
     scores       `*_selection_*` on the selection tasks, `*_test_*` on the test tasks; `*_gate_score` are what
@@ -132,6 +133,7 @@ class RunSummary:
     gate: str
     use_gate: bool = True
     ended_early: str = ""
+    budget: str = ""
     start_skill: Mapping[str, Any] = field(factory=dict)
     baseline_selection_hard: float | None = None
     baseline_selection_soft: float | None = None

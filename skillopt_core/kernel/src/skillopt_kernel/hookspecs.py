@@ -241,7 +241,7 @@ def skillopt_run_started(event: Event) -> None:
 
 @hookspec
 def skillopt_run_finished(event: Event) -> None:
-    """The run has ended and `summary.json` is written. data: status, best_step, scores, ended_early.
+    """The run has ended and `summary.json` is written. data: status, best_step, scores, ended_early, budget.
 
     Example::
 
@@ -363,7 +363,8 @@ def skillopt_attempt_finished(event: Event) -> None:
 def skillopt_model_called(event: Event) -> None:
     """A model call has ended. data: call, role, stage, model, seconds, waited, tries, ok, tokens where known.
 
-    call: its number; at_once: the limit of its endpoint. What the ledger answers after a stop is no call.
+    call: its number; at_once: the limit of its endpoint; warning: which share of a limit of the budget is used now,
+    where that is told. What the ledger answers after a stop is no call.
 
     Example::
 

@@ -114,7 +114,7 @@ class ChatModel(Protocol):
     """One model behind one endpoint. `complete` is called from many threads at once.
 
     Raises `PassingError`, `PermanentError`, `RejectedRequest`, `ContextTooLong`, `RefusedError` or `Pending`. It does
-    not retry, limit, cache, count or log.
+    not retry, limit, cache, count or log. Optional, found by name: `max_tokens`, its own limit of a reply.
     """
 
     model: str
@@ -131,7 +131,10 @@ class AgentHarness(Protocol):
 
 
 class Backend(Protocol):
-    """A provider for one role. `capabilities` maps each role it can play to a subset of {"chat", "agent"}."""
+    """A provider for one role. `capabilities` maps each role it can play to a subset of {"chat", "agent"}.
+
+    Optional, found by name: `tells`, what its replies say of their use, a subset of {"tokens", "usd"}; default: tokens.
+    """
 
     capabilities: Mapping[str, frozenset[str]]
 

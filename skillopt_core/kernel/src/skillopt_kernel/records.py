@@ -29,16 +29,9 @@ MISSING_REASONS = ("endpoint", "call_timeout", "rejected", "worker", "program", 
 """What the target cannot help. An outcome that is missing for one of these has no score and enters no mean."""
 
 ACTIONS = (
-    "accept_new_best",
-    "accept",
-    "reject",
-    "undecided",
-    "unverified",
-    "force_accept",
-    "skip_no_patches",
-    "skip_no_rewrite",
-    "skip_no_change",
-)
+    "accept_new_best", "accept", "reject", "undecided", "unverified", "force_accept",
+    "skip_no_patches", "skip_no_rewrite", "skip_no_change",
+)  # fmt: skip
 """How a step can end; `history.json` uses these words."""
 
 

@@ -8,18 +8,10 @@ from typing import Protocol
 
 from skillopt_kernel.errors import DataError
 from skillopt_kernel.records import Splits, Task
-from skillopt_kernel.splits import (
-    FOLDERS,
-    PARTS,
-    check_splits,
-    limited,
-    parse_split_ratio,
-    split_by_ratio,
-    write_splits,
-    written_ratio,
-)
+from skillopt_kernel.splits import PARTS, check_splits
 
 from skillopt_lib_env.data_files import Item, data_file_in, read_items
+from skillopt_lib_env.ratio_split import FOLDERS, parse_split_ratio, split_by_ratio, write_splits, written_ratio
 
 ToTask = Callable[[Item], Task | None]
 """Makes a task of a raw item; `None` leaves the item out; raises `item.problem(sentence)` for a bad one."""
@@ -72,7 +64,7 @@ def load_splits(
         raise DataError(f"env.split_mode is {settings.split_mode!r}; it must be 'split_dir' or 'ratio'.")
     # Whether a selection split is needed only the run knows; a file of one that is empty is refused above.
     check_splits(loaded, where, selection_needed=False)
-    return limited(loaded, settings.limit)
+    return Splits(*(getattr(loaded, part)[: settings.limit or None] for part in PARTS))
 
 
 def _from_folder(root: Path | None, to_task: ToTask, cure: str, read: Callable[[Path], Sequence[Item]]) -> Splits:

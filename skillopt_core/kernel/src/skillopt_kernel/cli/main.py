@@ -89,8 +89,8 @@ def main(args: Sequence[str] | None = None) -> int:
 def run_command(command: click.Command, args: Sequence[str] | None = None, name: str | None = None) -> int:
     """Run a command line, by default the process's own, and return its exit code.
 
-    0 done; 1 findings, or a defect of ours; 2 a user's error; 3 stopped before the end with its state saved;
-    130 interrupted. A command returns its exit code, or `None` for 0.
+    0 done; 1 findings, or a defect of ours; 2 a user's error; 3 stopped before the end with its state saved; 4 so at a
+    limit of the budget; 130 interrupted. A command returns its exit code, or `None` for 0.
     """
     _make_streams_bear_any_text()
     logging.basicConfig(format="%(message)s", handlers=[console.LogLines()])

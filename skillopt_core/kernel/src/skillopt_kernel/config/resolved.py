@@ -65,6 +65,7 @@ class Config:
     evaluation: schema.EvaluationSettings
     env: schema.EnvSettings
     model: schema.ModelSettings
+    budget: schema.BudgetSettings
     hooks: schema.HooksSettings = field(repr=False)
     execution: schema.ExecutionSettings
     prompts: Mapping[str, Path]

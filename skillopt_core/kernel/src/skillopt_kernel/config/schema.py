@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from attrs import frozen
+from attrs import NOTHING, frozen
 
 from skillopt_kernel.config.fields import above, at_least, between, option
 
@@ -102,6 +102,15 @@ class EnvSettings:
 
 
 @frozen
+class Price:
+    """What a model costs, in US dollars per million tokens."""
+
+    input: float = option(NOTHING, "of the prompt", at_least(0))
+    output: float = option(NOTHING, "of the reply", at_least(0))
+    cached_input: float | None = option(None, "of what the provider has cached; empty: as input", at_least(0))
+
+
+@frozen
 class ModelSettings:
     """Which model plays which role. Backends own the further keys, each with its prefix.
 
@@ -122,6 +131,45 @@ class ModelSettings:
         5, "requests in a row that a model may reject for the same reason; 0: any number", at_least(0), free=True
     )
     rewrite_max_completion_tokens: int = option(64000, "token limit of whole rewrites", at_least(1))
+    prices: Mapping[str, Price] = option(dict, "model -> its price, where no public one is right", free=True)
+
+
+@frozen
+class RoleLimits:
+    """What calls may use; `None`: without a limit."""
+
+    usd: float | None = option(None, "US dollars; empty: no limit", above(0), free=True)
+    tokens: int | None = option(None, "tokens of prompts and replies; empty: no limit", at_least(1), free=True)
+    calls: int | None = option(None, "requests, each try of one counted; empty: no limit", at_least(1), free=True)
+
+
+@frozen
+class LimitsByRole:
+    """Limits of single roles."""
+
+    optimizer: RoleLimits = option(RoleLimits, "of the optimizer's calls")
+    target: RoleLimits = option(RoleLimits, "of the target's calls")
+    judge: RoleLimits = option(RoleLimits, "of the judge's calls")
+
+
+@frozen
+class Assumed:
+    """What a call is taken to use whose usage or price nobody tells."""
+
+    usd: float | None = option(None, "US dollars", at_least(0))
+    tokens: int | None = option(None, "tokens of prompt and reply", at_least(0))
+
+
+@frozen
+class BudgetSettings(RoleLimits):
+    """What the run may use, all its processes together; reserved before each call."""
+
+    wall_minutes: float | None = option(None, "minutes that it may run; empty: no limit", above(0), free=True)
+    assume_per_call: Assumed = option(Assumed, "what a call is taken to use that does not tell", free=True)
+    reserve_final: float | None = option(
+        None, "share kept for the final evaluation; empty: what it is going to use", between(0, 1), free=True
+    )
+    roles: LimitsByRole = option(LimitsByRole, "limits of single roles, beside the others", free=True)
 
 
 @frozen
@@ -152,13 +200,8 @@ class PromptFile:
 
 
 SECTIONS: dict[str, type] = {
-    "train": TrainSettings,
-    "gradient": GradientSettings,
-    "optimizer": OptimizerSettings,
-    "evaluation": EvaluationSettings,
-    "env": EnvSettings,
-    "model": ModelSettings,
-    "hooks": HooksSettings,
-    "execution": ExecutionSettings,
-}
+    "train": TrainSettings, "gradient": GradientSettings, "optimizer": OptimizerSettings,
+    "evaluation": EvaluationSettings, "env": EnvSettings, "model": ModelSettings, "budget": BudgetSettings,
+    "hooks": HooksSettings, "execution": ExecutionSettings,
+}  # fmt: skip
 """Section -> the class of the kernel's own keys. Beside them stand `prompts` and `_base_`."""

@@ -90,15 +90,13 @@ class Structurer:
             ((dict, Mapping), self._mapping),
         ):
             self._converter.register_structure_hook_func(partial(_made_of, origins), hook)
+        self._converter.register_structure_hook_func(attrs.has, self._nested)
 
     def value(self, node: Node, field: attrs.Attribute[Any], key: str) -> Any:
         """The typed value of one field, its check passed; `attrs.NOTHING` after a problem, which is collected."""
         given = _Given(node, key, field.metadata.get("path", "input"))
         try:
-            value = self._converter.structure(given, field.type)  # type: ignore[arg-type]
-            if field.validator is not None:
-                field.validator(None, field, value)
-            return value
+            return self._checked(given, field)
         except (ConfigError, ValueError, TypeError, StructureHandlerNotFoundError) as error:
             wrong = getattr(error, "given", given)
             # A credential's sentence is not repeated, since it may quote the value.
@@ -183,6 +181,30 @@ class Structurer:
         if not isinstance(given.node.value, dict):
             raise _Mismatch(given, f"expected a mapping, got {_shown(given.node.value)}")
         return self._items(given, given.node.value.items(), (get_args(kind) or (str, Any))[1])
+
+    def _nested(self, given: _Given, kind: Any) -> Any:
+        """An instance of a settings class within another; empty values keep their default."""
+        if not isinstance(given.node.value, dict):
+            raise _Mismatch(given, f"expected a mapping, got {_shown(given.node.value)}")
+        fields, values = fields_of(kind), {}
+        for name, node in given.node.value.items():
+            inner = evolve(given, node=node, key=f"{given.key}.{name}")
+            if name not in fields:
+                raise _Mismatch(inner, f"is no key{guess(name, fields, '; there are ' + ', '.join(fields))}")
+            if not node.empty:
+                values[name] = self._checked(inner, fields[name])
+        if lacking := [name for name, each in fields.items() if each.default is attrs.NOTHING and name not in values]:
+            raise _Mismatch(given, f"lacks {' and '.join(lacking)}")
+        return kind(**values)
+
+    def _checked(self, given: _Given, field: attrs.Attribute[Any]) -> Any:
+        value = self._converter.structure(given, field.type)  # type: ignore[arg-type]
+        try:
+            if field.validator is not None:
+                field.validator(None, field, value)
+        except ValueError as error:
+            raise _Mismatch(given, str(error)) from error
+        return value
 
     def _items(self, given: _Given, items: Iterable[tuple[Any, Node]], kind: Any) -> dict[Any, Any]:
         return {

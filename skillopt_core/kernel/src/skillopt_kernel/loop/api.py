@@ -9,10 +9,12 @@ from typing import Any
 
 from skillopt_kernel.config import load_config
 from skillopt_kernel.config.resolved import Config
-from skillopt_kernel.errors import SkillOptError
+from skillopt_kernel.errors import BudgetSpent, SkillOptError
 from skillopt_kernel.history import RunSummary
+from skillopt_kernel.loop.budget import Budget
 from skillopt_kernel.loop.opening import open_run
 from skillopt_kernel.loop.preparing import Prepared, prepare
+from skillopt_kernel.loop.spent import finish_within
 from skillopt_kernel.loop.trainer import run_training
 from skillopt_kernel.store.directory import RunDirectory
 
@@ -28,6 +30,7 @@ def train(
     replay: str | Path | None = None,
     plugins: Sequence[tuple[str, Any]] = (),
     stop: threading.Event | None = None,
+    budget: Budget | None = None,
 ) -> RunSummary:
     """Train a skill and return the run's summary; the text is `best_skill.md` in `summary.folder`.
 
@@ -40,17 +43,24 @@ def train(
                outputs/replay-<name>-<8 hex>; `env.out_root`, where the recorded run may lie, is not looked at
     plugins    further hook plugins as (name, object), asked after the configuration's own and before the defaults
     stop       once set, what is in flight is finished and saved, and `StoppedEarly` is raised
+    budget     shared with other runs in this process, in place of the configuration's own section `budget`. A run
+               that a limit ends returns its summary with the status "budget"
 
     Raises `SkillOptError` with a sentence for whatever a user can put right.
     """
     prepared = prepare(loaded_config(config, overrides), plugins, replay=replay)
     directory = open_directory(prepared, out, fresh=fresh, prefix="replay-" if replay else "")
     if directory.finished and not directory.differences(prepared.fingerprint):
+        if budget is not None:
+            budget.count(directory.root)
         return RunSummary.from_json(directory.summary(), folder=str(directory.root))
-    with open_run(prepared, directory, stop or threading.Event()) as run:
+    with open_run(prepared, directory, stop or threading.Event(), budget) as run:
         if hasattr(prepared.environment, "save_splits"):
             prepared.environment.save_splits(directory.root)
-        return run_training(run)
+        try:
+            return run_training(run)
+        except BudgetSpent as spent:
+            return finish_within(run, spent)
 
 
 def loaded_config(config: Source, overrides: Sequence[str]) -> Config:

@@ -14,7 +14,7 @@ from functools import partial
 
 import attrs
 
-from skillopt_kernel.errors import StoppedEarly
+from skillopt_kernel.errors import BudgetSpent, StoppedEarly
 from skillopt_kernel.records import Ask, Outcome
 
 Key = tuple[str, str, int]
@@ -203,10 +203,23 @@ class AttemptPool:
         """Begin nothing more. What is in flight is finished and committed."""
         with self._changed:
             self._stopping = True
-            for *_, job in self._queue:
-                job.queued = False
-            self._queue.clear()
+            self._drop_queue()
             self._changed.notify_all()
+
+    def clear(self) -> None:
+        """Begin nothing that was asked for, wait for what is in flight, and forget that the budget was spent."""
+        with self._changed:
+            self._drop_queue()
+            self.drain()
+            if self._failure is not None and not isinstance(self._failure, BudgetSpent):
+                raise self._failure
+            self._failure = None
+            self._jobs.clear()
+
+    def _drop_queue(self) -> None:
+        for *_, job in self._queue:
+            job.queued = False
+        self._queue.clear()
 
     def drain(self) -> None:
         """Wait until nothing is in flight."""

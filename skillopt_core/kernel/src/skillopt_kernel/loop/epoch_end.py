@@ -74,9 +74,7 @@ def end_epoch(run: RunContext, number: int, steps: tuple[PlannedStep, ...]) -> N
     save(run)
     run.emit(
         "epoch_finished",
-        accepts=record.accepts,
-        rejects=record.rejects,
-        skips=record.skips,
+        **{name: getattr(record, name) for name in ("accepts", "rejects", "skips")},
         best_score=record.best_score_at_epoch_end,
         current_score=record.current_score_at_epoch_end,
         ended_early=ended_early(run.settings.train, state),

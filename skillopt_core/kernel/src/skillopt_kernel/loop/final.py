@@ -32,7 +32,7 @@ TESTS = (
 
 TOLD = (
     "status", "best_step", "baseline_selection_hard", "best_selection_hard", "baseline_test_hard", "test_hard",
-    "final_test_hard", "ended_early",
+    "final_test_hard", "ended_early", "budget",
 )  # fmt: skip
 """The fields of the summary that its event carries."""
 
@@ -40,9 +40,14 @@ TOLD = (
 def finish(run: RunContext) -> RunSummary:
     """Promote the last skill if it is the best, test, and write `summary.json`."""
     promote(run)
+    run.account.finishing = True
     tested = test_skills(run) if run.settings.evaluation.eval_test else {}
     run.pool.drain()  # what was in flight when a gate had decided is in the totals, too
-    summary = summarise(run, tested)
+    return end(run, summarise(run, tested))
+
+
+def end(run: RunContext, summary: RunSummary) -> RunSummary:
+    """Write `summary.json` and tell that the run has ended."""
     write_json(run.directory.root / "summary.json", summary.as_json())
     run.emit("run_finished", **{name: getattr(summary, name) for name in TOLD})
     return summary
@@ -58,26 +63,32 @@ def promote(run: RunContext) -> None:
     save(run)
 
 
-def test_skills(run: RunContext) -> Tested:
-    """The test outcomes of first, best and last skill; equal skills are tested once."""
+def test_skills(run: RunContext, parent: str = "", *, best_first: bool = False) -> Tested:
+    """The test outcomes of first, best and last skill, kept in folders of `parent`; equal skills are tested once."""
     tested: dict[str, tuple[Outcome, ...]] = {}
     known: dict[str, tuple[Outcome, ...]] = {}
     asks = {
         name: [Ask(getattr(run.state_of_run, name).skill, task) for task in run.splits.test] for _, name, _ in TESTS
     }
-    for _, name, folder in TESTS:
-        run.pool.prefetch(asks[name], Purpose("test", folder))
+    ranks = {"best": 0, "start": 1, "current": 2} if best_first else {}
+    purposes = {name: Purpose("test", parent + folder, ranks.get(name, 0)) for _, name, folder in TESTS}
+    for name, purpose in purposes.items():
+        run.pool.prefetch(asks[name], purpose)
     for prefix, name, folder in TESTS:
         with run.stage("test", tasks=len(asks[name]), skill=name) as made:
             digest = run.digest(getattr(run.state_of_run, name).skill)
             if digest not in known:
-                known[digest] = tuple(run.pool.evaluate(asks[name], Purpose("test", folder)))
+                known[digest] = tuple(run.pool.evaluate(asks[name], purposes[name]))
             outcomes = tested[prefix] = known[digest]
-            if outcomes:
-                write_results(run, folder, outcomes)
-                write_json(run.directory.root / folder / "summary.json", by_kind(outcomes))
+            write_test(run, parent + folder, outcomes)
             made["hard"], made["soft"] = compute_score(outcomes)
     return tested
+
+
+def write_test(run: RunContext, folder: str, outcomes: Sequence[Outcome]) -> None:
+    if outcomes:
+        write_results(run, folder, outcomes)
+        write_json(run.directory.root / folder / "summary.json", by_kind(outcomes))
 
 
 def hard_interval(outcomes: Sequence[Outcome]) -> tuple[float, float] | None:

@@ -6,17 +6,21 @@ import os
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import Any
 
 import attrs
 
+from skillopt_kernel.config.schema import BudgetSettings
 from skillopt_kernel.errors import StoppedEarly
 from skillopt_kernel.execution import ModelCalls
 from skillopt_kernel.interfaces import DriverContext, Executor
 from skillopt_kernel.loop.attempts import AttemptPool, Purpose
+from skillopt_kernel.loop.budget import Budget
 from skillopt_kernel.loop.jobs import AttemptJobs, Limits
 from skillopt_kernel.loop.preparing import Prepared
 from skillopt_kernel.loop.run import RunContext
+from skillopt_kernel.loop.spent import outlook
 from skillopt_kernel.loop.state import LoopState, restore
 from skillopt_kernel.loop.worker import Workplace
 from skillopt_kernel.models.ledger import CALLS, Ledger
@@ -31,13 +35,16 @@ from skillopt_kernel.store.redaction import Redactor
 
 
 @contextmanager
-def open_run(prepared: Prepared, directory: RunDirectory, stop: threading.Event) -> Iterator[RunContext]:
+def open_run(
+    prepared: Prepared, directory: RunDirectory, stop: threading.Event, budget: Budget | None = None
+) -> Iterator[RunContext]:
     """Lock the directory, open store, models and pool, take up the last checkpoint; close all in reverse.
 
     Once `stop` is set nothing more is begun and what is in flight is finished. A failure of the run cuts short
-    what is in flight, too.
+    what is in flight, too. budget: shared with other runs, in place of the configuration's own.
     """
     settings, models, abort = prepared.settings, prepared.models, threading.Event()
+    budget = budget_for(prepared, budget)
     with ExitStack() as closing:
         closing.enter_context(RunLock(directory.root))
         state = LoopState.at_start(prepared.start.text)
@@ -50,13 +57,16 @@ def open_run(prepared: Prepared, directory: RunDirectory, stop: threading.Event)
         closing.callback(events.close)
         ledger: Ledger = (prepared.replay.ledger if prepared.replay else Ledger)(directory.root / CALLS)
         closing.callback(ledger.close)
-        models.attach(ledger, lambda data: events.emit("model_called", **data), abort)
+        account = budget.open(ledger, directory.root, state.seconds)
+        models.attach(ledger, lambda data: events.emit("model_called", **data), abort, account)
         closing.callback(models.close)
         directory.save_skill(0, prepared.start.text)
         executor = make_executor(prepared, abort, redactor)
         closing.callback(executor.close)
         parts = attrs.asdict(prepared, recurse=False)
-        run = RunContext(**parts, directory=directory, outcomes=outcomes, events=events, state_of_run=state, stop=stop)
+        parts |= {"directory": directory, "outcomes": outcomes, "events": events, "state_of_run": state, "stop": stop}
+        run = RunContext(**parts, account=account)
+        account.outlook = partial(outlook, run)
         run.pool = AttemptPool(
             # One after another a replay asks no task that the early stop of the recorded run may have left out.
             lambda: 1 if prepared.replay else executor.capacity,
@@ -73,6 +83,7 @@ def open_run(prepared: Prepared, directory: RunDirectory, stop: threading.Event)
         except BaseException as error:
             if not isinstance(error, StoppedEarly):
                 abort.set()
+            account.stop()
             error.args = tuple(redactor.diagnostics(one) if isinstance(one, str) else one for one in error.args)
             run.place.stage = None
             run.emit("run_failed", error=type(error).__name__, message=str(error))
@@ -83,17 +94,28 @@ def open_run(prepared: Prepared, directory: RunDirectory, stop: threading.Event)
             run.pool.drain()
 
 
+def budget_for(prepared: Prepared, shared: Budget | None) -> Budget:
+    """The budget of a run, checked before anything is written. A replay spends nothing and has no limits."""
+    limits = BudgetSettings() if prepared.replay else prepared.settings.budget
+    budget = shared or Budget(limits, prepared.settings.place_of, prepared.settings.model.prices)
+    roles = ("target",) if prepared.evaluates else ("target", "optimizer")
+    budget.check({role: prepared.models.sample(role) for role in roles})
+    return budget
+
+
 def stop_when_asked(run: RunContext) -> None:
     """Carry the wish to stop to the pool, whose asker may be waiting for attempts."""
     while not run.ended.is_set():
         if run.stop.wait(0.2):
             run.pool.stop()
+            run.account.stop()
             return
 
 
 def about(run: RunContext) -> dict[str, Any]:
     """What a run is about to do: the data of `run_started`, printed at the start."""
     config, state = run.settings, run.state_of_run
+    ends = [name for name in ("slow_update", "meta_skill") if getattr(config.optimizer, f"use_{name}")]
     return {
         "config": config.name,
         "resumed": state.step > 0 or run.outcomes.count > 0,
@@ -102,20 +124,17 @@ def about(run: RunContext) -> dict[str, Any]:
         "models": run.models.describe(),
         "splits": {name: len(getattr(run.splits, name)) for name in PARTS},
         **({"evaluates": run.evaluates} if run.evaluates else {}),
-        "epochs": run.settings.train.num_epochs,
+        "epochs": config.train.num_epochs,
         "steps_per_epoch": run.plan.steps_per_epoch,
         "total_steps": run.plan.total_steps,
         **{name: getattr(config.train, name) for name in ("seed", "batch_size", "accumulation", "samples_per_task")},
         "environment": config.drivers["env"].name,
-        **{kind: config.drivers[kind].name for kind in ("scheduler", "update")},
+        **{name: config.drivers[name].name for name in ("scheduler", "update")},
         "gate": config.drivers["gate"].name if config.evaluation.use_gate else "off (every candidate is taken)",
-        "epoch_end": [
-            name
-            for name in ("slow_update", "meta_skill")
-            if getattr(config.optimizer, f"use_{name}") and run.hooks.performs(name)
-        ],
+        "epoch_end": [name for name in ends if run.hooks.performs(name)],
         "executor": run.executor,
         "workers": config.env.workers,
+        "budget": run.account.budget.standing(),
         "folder": os.path.relpath(run.directory.root),
         "start_skill": dict(run.start.source),
         "skill_hash": run.digest(state.current.skill),

@@ -186,4 +186,5 @@ def open_models(config: Config, logger: logging.Logger, make: Callable[..., Any]
         redactor=Redactor(config.credentials),
         effort=config.model.reasoning_effort or None,
         max_rejections=config.model.max_rejections,
+        prices=config.model.prices,
     )

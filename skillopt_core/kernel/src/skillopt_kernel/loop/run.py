@@ -19,6 +19,7 @@ from skillopt_kernel.errors import StoppedEarly
 from skillopt_kernel.gating import DECIMALS, compute_score
 from skillopt_kernel.interfaces import Moment, Optimizer
 from skillopt_kernel.loop.attempts import AttemptPool, Purpose
+from skillopt_kernel.loop.budget import Account
 from skillopt_kernel.loop.length import long_skill, room_left
 from skillopt_kernel.loop.memory import memory_text
 from skillopt_kernel.loop.plan import Plan
@@ -100,6 +101,7 @@ class RunContext(Prepared):
     events: EventLog
     state_of_run: LoopState
     stop: threading.Event
+    account: Account
     pool: AttemptPool = field(init=False)
     plan: Plan = field(init=False)
     tasks: dict[str, Task] = field(init=False)

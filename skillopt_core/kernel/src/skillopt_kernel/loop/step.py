@@ -39,6 +39,9 @@ TOLD = (
 )  # fmt: skip
 """The fields of a step's record that its event carries."""
 
+JUDGED = ("hard", "soft", "bound", "asked", "compared", "missing")
+"""The fields of a gate's decision that the record has with `selection_` before their names."""
+
 
 @define(eq=False)
 class StepContext:
@@ -198,12 +201,7 @@ def make_record(run: RunContext, step: StepContext, decision: GateDecision, toke
         candidate_skill_tokens=tokens_of(applied.candidate) if applied is not None else None,
         gate_metric=run.gate.name,
         candidate_gate_score=decision.score,
-        selection_hard=decision.hard,
-        selection_soft=decision.soft,
-        selection_bound=decision.bound,
-        selection_asked=decision.asked,
-        selection_compared=decision.compared,
-        selection_missing=decision.missing,
+        **{f"selection_{name}": getattr(decision, name) for name in JUDGED},
         bar=decision.current_score,
         **run.state_of_run.standing(),
         skill_len=len(run.current.skill),

@@ -68,15 +68,8 @@ class AttemptTarget:
         """One call of the target. Raises `Cancelled` after the deadline, else what the backend raises."""
         self._check()
         self._record_sent(messages)
-        request = ChatRequest(
-            messages=tuple(messages),
-            tools=tuple(tools),
-            tool_choice=tool_choice,
-            max_tokens=max_tokens,
-            seed=self._seed,
-            stage=self._stage,
-            deadline=self._call_deadline(),
-        )
+        kept: dict[str, Any] = {"seed": self._seed, "stage": self._stage, "deadline": self._call_deadline()}
+        request = ChatRequest(tuple(messages), tuple(tools), tool_choice, max_tokens=max_tokens, **kept)
         reply: ChatReply = self._guarded(lambda: self._complete(request))
         self.usage = self.usage + reply.usage
         self._sent.append(Message("assistant", reply.text, reply.tool_calls))

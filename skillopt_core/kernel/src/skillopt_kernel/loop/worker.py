@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import attrs
@@ -60,20 +61,31 @@ def perform(
     attempted: Callable[[Attempt], Any] = lambda _: None,
     redact: Callable[[Attempt], Attempt] = lambda attempt: attempt,
 ) -> AttemptResult:
-    """Attempt the job's task and score the attempt. Raises nothing: `failure` holds what must end the run.
+    """Attempt the job's task and score the attempt. Raises nothing: `failure` holds what must end the run, such as a
+    call's `PermanentError` or `BudgetSpent`, also where the environment has caught it.
 
     attempted  called with the attempt before it is scored, unless the job came with one
     redact     applied to the attempt before it is scored: feedback quotes parts, in which half a key would stay
     """
+    fatal: list[SkillOptError] = []
+
+    def noting(call: Callable[[Any], Any], request: Any) -> Any:
+        try:
+            return call(request)
+        except SkillOptError as error:
+            fatal.append(error)
+            raise
+
+    calls = ModelCalls(*(partial(noting, call) for call in (calls.target, calls.judge, calls.agent)))
     try:
         attempt, missing = job.attempt, None
         if attempt is None:
             attempt, missing = _attempt(job, environment, calls, stopping)
-            if attempt is None:
-                return AttemptResult(missing=missing)
+            if attempt is None or fatal:
+                return AttemptResult(missing=missing, failure=next(iter(fatal), None))
             attempted(attempt := redact(attempt))
         score, missing = _score(job, attempt, environment, calls)
-        return AttemptResult(attempt, score, missing)
+        return AttemptResult(attempt, score, missing, next(iter(fatal), None))
     except BaseException as error:  # carried to the loop's thread, which raises it there
         return AttemptResult(failure=error)
 
@@ -82,15 +94,11 @@ def _attempt(
     job: AttemptJob, environment: Environment, calls: ModelCalls, stopping: threading.Event
 ) -> tuple[Attempt | None, Missing | None]:
     began = time.monotonic()
-    target = AttemptTarget(
-        calls.target,
-        calls.agent,
-        stage=job.stage,
-        deadline=began + job.attempt_timeout if job.attempt_timeout else None,
-        call_timeout=job.call_timeout,
-        stop=stopping,
-        seed=job.seed,
-    )
+    limits = {
+        "deadline": began + job.attempt_timeout if job.attempt_timeout else None,
+        "call_timeout": job.call_timeout,
+    }
+    target = AttemptTarget(calls.target, calls.agent, stage=job.stage, stop=stopping, seed=job.seed, **limits)
 
     def ended(how: str) -> tuple[Attempt, None]:
         seconds = time.monotonic() - began

@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from itertools import count
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 from attrs import define, field, frozen
@@ -18,11 +18,16 @@ from skillopt_kernel.models.breaker import CircuitBreaker
 from skillopt_kernel.models.call_text import Asked, CallKey, describe_request
 from skillopt_kernel.models.ledger import OK, TOLD, CallRecord, Ledger
 from skillopt_kernel.models.limits import EndpointLimit
-from skillopt_kernel.models.pricing import usd_of
+from skillopt_kernel.models.pricing import NO_PRICES, Expense, most_prompt_tokens, usd_of
 from skillopt_kernel.models.requests import AgentJob, AgentResult, ChatReply, ChatRequest
 from skillopt_kernel.models.retrying import RetryPolicy
+from skillopt_kernel.records import Usage
 from skillopt_kernel.store.files import now
 from skillopt_kernel.store.redaction import Redactor
+
+if TYPE_CHECKING:
+    from skillopt_kernel.config.schema import Price
+    from skillopt_kernel.loop.budget import Account
 
 Emit = Callable[[dict[str, Any]], None]
 
@@ -46,13 +51,16 @@ class _Call:
     waited: float = 0.0
     not_before: float = 0.0
     asked_at: float = 0.0
+    reserved: dict[int, bool] = field(factory=dict)
+    warnings: list[str] = field(factory=list)
 
 
 @frozen(eq=False)
 class ModelCaller:
     """Calls one model in one role. Used from many threads at once.
 
-    address    where the model is; its prices are looked up by it. backend: the name of its driver
+    address    where the model is; its prices are looked up by it, after those given. backend: the name of its driver
+    account    where each request is reserved; `None`: nowhere
     emit       gets the data of one `model_called` event after each call, failed ones included
     breaker    counts what the model rejects
     cancelled  once set, waits end at once with `Cancelled`, and no further try begins
@@ -62,10 +70,12 @@ class ModelCaller:
     _role: str
     _address: str = ""
     _backend: str = ""
+    _prices: Mapping[str, Price] = NO_PRICES
     _limit: EndpointLimit = field(factory=EndpointLimit)
     _policy: RetryPolicy = field(factory=RetryPolicy)
     _breaker: CircuitBreaker = field(factory=CircuitBreaker)
     _ledger: Ledger = field(factory=Ledger)
+    _account: Account | None = None
     _emit: Emit = lambda _: None
     _redactor: Redactor = field(factory=Redactor)
     _cancelled: threading.Event = field(factory=threading.Event)
@@ -98,12 +108,12 @@ class ModelCaller:
         except BaseException as error:
             if isinstance(error, ModelError):
                 error.args = (self._describe(error, call),)
-            self._account(call, None, error)
+            self._commit(call, None, error)
             if isinstance(error, RejectedRequest):
                 self._breaker.rejected(error, self._role, call.asked.digest)
             raise
         self._breaker.answered()
-        self._account(call, reply, None)
+        self._commit(call, reply, None)
         return reply
 
     def _with_retries(self, request: Any, call: _Call) -> Any:
@@ -117,12 +127,28 @@ class ModelCaller:
         make: Any = getattr(self._model, "run" if isinstance(request, AgentJob) else "complete")
         for attempt in stamina.retry_context(again, attempts=self._policy.tries, timeout=None):
             with attempt, self._limit.slot(call.not_before, request.deadline, self._cancelled) as waited:
-                call.tries, call.waited = attempt.num, call.waited + waited
-                call.asked_at = time.monotonic()
-                reply = make(request)
+                call.waited += waited
+                reply = self._try(make, request, call)
                 self._limit.served()
                 return reply
         raise AssertionError("unreachable: the last try returns or raises")
+
+    def _try(self, make: Callable[[Any], Any], request: Any, call: _Call) -> Any:
+        """One request: reserved, sent and settled."""
+
+        def send() -> Any:
+            call.tries, call.asked_at = call.tries + 1, time.monotonic()
+            return make(request)
+
+        if self._account is None:
+            return send()
+        limits = (getattr(request, "max_tokens", None), getattr(self._model, "max_tokens", None))
+        limit = min((limit for limit in limits if limit), default=None)
+        asked = (self._role, call.stage, most_prompt_tokens(request), limit, self._usd, request.deadline)
+        return self._account.spend(Expense(*asked, call.reserved, call.warnings), send)
+
+    def _usd(self, usage: Usage) -> float | None:
+        return usd_of(self._model.model, self._address, usage, self._prices)
 
     def _plan_retry(self, error: PassingError, request: Any, call: _Call) -> bool:
         """Set when the next try may begin; false when it would be too late, or has been stopped."""
@@ -150,20 +176,19 @@ class ModelCaller:
                 text += f" (tried {call.tries} times, {call.waited:.0f} s of waiting)"
         return self._redactor.diagnostics(text)
 
-    def _account(self, call: _Call, reply: ChatReply | AgentResult | None, error: BaseException | None) -> None:
+    def _commit(self, call: _Call, reply: ChatReply | AgentResult | None, error: BaseException | None) -> None:
         """Commit the call to the ledger, and then tell observers."""
         if not call.tries:  # it was given up before it was made
             return
         usage = reply.usage if reply is not None else getattr(error, "usage", None)
         if usage is not None:
-            usage = attrs.evolve(usage, usd=usd_of(self._model.model, self._address, usage))
+            usage = attrs.evolve(usage, usd=self._usd(usage))
         about: dict[str, Any] = {"role": self._role, "stage": call.stage, "model": self._model.model}
         about |= {"seconds": round(time.monotonic() - call.began, 3), "tries": call.tries}
         status = OK if error is None else type(error).__name__
         said = None if error is None else self._redactor.diagnostics(str(error))
-        record = CallRecord(
-            **about, backend=self._backend, status=status, error=said, usage=usage, started=call.started
-        )
+        known: dict[str, Any] = {"status": status, "error": said, "usage": usage, "reserved": call.reserved}
+        record = CallRecord(**about, **known, backend=self._backend, started=call.started)
         number = self._ledger.record(record, call.key, call.asked, reply)
         data = {"call": number, "epoch": call.key.epoch, "step": call.key.step, **about}
         data |= {"waited": round(call.waited, 3), "at_once": self._limit.at_once, "ok": error is None}
@@ -171,6 +196,8 @@ class ModelCaller:
             data["finish"] = reply.finish
         if error is not None:
             data["error"] = status
+        if call.warnings:
+            data["warning"] = "; ".join(call.warnings)
         self._emit(data | {name: value for name in TOLD if (value := getattr(usage, name, None)) is not None})
 
 

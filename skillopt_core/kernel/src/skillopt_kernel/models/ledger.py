@@ -32,6 +32,7 @@ from skillopt_kernel.store.together import Together
 if TYPE_CHECKING:
     import sqlite3
 
+Answer = ChatReply | AgentResult
 CALLS = "calls.sqlite"
 OK = "ok"
 TOLD = ("prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens", "usd")
@@ -49,6 +50,10 @@ CREATE TABLE calls(
     request BLOB NOT NULL, reply BLOB, served INTEGER NOT NULL DEFAULT 0, servable INTEGER NOT NULL DEFAULT 1,
     replayed INTEGER NOT NULL DEFAULT 0
 );
+CREATE TABLE reserved(
+    number INTEGER PRIMARY KEY, role TEXT NOT NULL, calls INTEGER NOT NULL DEFAULT 1, tokens INTEGER NOT NULL,
+    usd REAL NOT NULL
+);
 CREATE INDEX calls_by_key ON calls(scope, ordinal);
 PRAGMA user_version = {_VERSION};
 COMMIT;
@@ -57,7 +62,7 @@ _SUMS = f"""
 count(*) AS calls, {", ".join(f"sum({name}) AS {name}" for name in TOLD)}, sum(status != '{OK}') AS failed_calls,
 sum(status = '{OK}' AND prompt_tokens IS NULL AND completion_tokens IS NULL) AS unknown_calls,
 sum(status = '{OK}' AND usd IS NULL) AS unpriced_calls, sum(served) AS served_calls, sum(replayed) AS replayed_calls,
-sum(seconds) AS seconds
+sum(seconds) AS seconds, sum(tries) AS tries
 """
 
 
@@ -68,6 +73,7 @@ class CallRecord:
     status   "ok", or the kind of failure (the error's class); error: its sentence, redacted
     usage    what it used, `None` when nobody told; usd with its price where that is known
     seconds  wall time, waits and tries included; started: UTC, ISO 8601
+    reserved its reservations by number, and whether each may have been used, so that it goes on to count
     replayed the reply is from the ledger of another run, and so is what it used: here it cost nothing
     """
 
@@ -82,6 +88,7 @@ class CallRecord:
     tries: int
     started: str
     replayed: bool = False
+    reserved: Mapping[int, bool] = attrs.field(factory=dict)
 
 
 class Ledger:
@@ -103,7 +110,7 @@ class Ledger:
         self._contents: set[str] = set()
         self._together = Together(self._commit)
 
-    def find(self, role: str, key: CallKey, asked: Asked) -> ChatReply | AgentResult | None:
+    def find(self, role: str, key: CallKey, asked: Asked) -> Answer | None:
         """The reply of this very call if it was finished before, which then counts as served; else `None`."""
         if not key.scope or hash(key.scope) not in self._scopes:
             return None
@@ -119,17 +126,44 @@ class Ledger:
             self._database.execute("UPDATE calls SET served = served + 1 WHERE number = ?", (found[0]["number"],))
             return reply
 
-    def record(self, call: CallRecord, key: CallKey, asked: Asked, reply: ChatReply | AgentResult | None) -> int:
+    def record(self, call: CallRecord, key: CallKey, asked: Asked, reply: Answer | None) -> int:
         """Commit one call and return its number, from 1. What the credentials were must be replaced already."""
         row = attrs.asdict(key) | attrs.asdict(call, recurse=False)
-        usage = row.pop("usage") or Usage()
+        usage, reserved = row.pop("usage") or Usage(), row.pop("reserved")
         row |= {name: getattr(usage, name) for name in TOLD}
         row["error"] = None if call.error is None else whole_characters(call.error)
         document, files = (b"", {}) if reply is None else reply_document(reply)
         row["reply"] = _compressed(document) if document else None
         row |= {"digest": asked.digest, "request": _compressed(json_line(asked.document)), "process": self._process}
         self._together.put((row, asked.contents | files))
+        with self._lock, self._telling():
+            for number, used in reserved.items():
+                change = "UPDATE reserved SET calls = 0" if used else "DELETE FROM reserved"
+                self._database.execute(f"{change} WHERE number = ?", (number,))
         return int(row["number"])
+
+    def reserve(self, role: str, tokens: float, usd: float) -> int:
+        """Note a request that is about to be sent, at its most; its number. A process that is killed leaves it so."""
+        with self._lock, self._telling():
+            values = (role, tokens, usd)
+            made = self._database.execute("INSERT INTO reserved(role, tokens, usd) VALUES (?, ?, ?)", values)
+            return made.lastrowid or 0
+
+    def reserved(self) -> list[dict[str, Any]]:
+        """By role, what was reserved and not settled: requests of which nobody knows what they used.
+
+        Their `calls` are those that no recorded call counts among its tries.
+        """
+        with self._lock, self._telling():
+            sums = "sum(calls) AS calls, sum(tokens) AS tokens, sum(usd) AS usd"
+            return self._rows(f"SELECT role, {sums} FROM reserved GROUP BY role")
+
+    def wall_seconds(self) -> float:
+        """Seconds from the first call to the last of each process, added up."""
+        ends = "julianday(started) * 86400"
+        spans = f"SELECT max({ends} + seconds) - min({ends}) AS span FROM calls GROUP BY process"
+        with self._lock, self._telling():
+            return float(self._rows(f"SELECT coalesce(sum(span), 0.0) AS seconds FROM ({spans})")[0]["seconds"])
 
     def retire(self, role: str, scope: str) -> None:
         """Serve no reply of a scope any more: they came to nothing, and are asked anew.
@@ -157,7 +191,7 @@ class Ledger:
 
     def calls(self) -> list[dict[str, Any]]:
         """Every call in the order in which they ended, without what was asked and answered."""
-        columns = [field.name for field in attrs.fields(CallRecord) if field.name not in ("usage", "error")]
+        columns = [field.name for field in attrs.fields(CallRecord) if field.name not in ("usage", "error", "reserved")]
         listed = ", ".join(["number", *columns, *TOLD, "scope", "ordinal", "epoch", "step", "process", "served"])
         with self._lock, self._telling():
             return self._rows(f"SELECT {listed} FROM calls ORDER BY number")

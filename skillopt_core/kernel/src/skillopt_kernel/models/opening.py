@@ -5,11 +5,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from itertools import count
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import attrs
 from attrs import define, field
 
 from skillopt_kernel.config.resolved import BackendChoice
+from skillopt_kernel.config.schema import Price
 from skillopt_kernel.errors import Cancelled, ConfigError
 from skillopt_kernel.interfaces import Backend, DriverContext
 from skillopt_kernel.models.asking import DEFAULT_MAX_TOKENS, ModelOptimizer
@@ -17,7 +19,12 @@ from skillopt_kernel.models.breaker import CircuitBreaker
 from skillopt_kernel.models.calling import Emit, ModelCaller, ScopedCalls
 from skillopt_kernel.models.ledger import Ledger
 from skillopt_kernel.models.limits import EndpointLimit
+from skillopt_kernel.models.pricing import NO_PRICES, usd_of
+from skillopt_kernel.records import Usage
 from skillopt_kernel.store.redaction import Redactor
+
+if TYPE_CHECKING:
+    from skillopt_kernel.loop.budget import Account
 
 
 @define(eq=False)
@@ -36,9 +43,11 @@ class Models:
     _redactor: Redactor = field(factory=Redactor)
     _effort: str | None = None
     _max_rejections: int = 5
+    _prices: Mapping[str, Price] = NO_PRICES
     ledger: Ledger = field(init=False)
     _emit: Emit = field(init=False, default=lambda _: None)
     _cancelled: threading.Event = field(init=False, factory=threading.Event)
+    _account: Account | None = field(init=False, default=None)
     _backends: dict[str, Backend] = field(init=False, factory=dict)
     _callers: dict[tuple[str, str], ModelCaller] = field(init=False, factory=dict)
     _limits: dict[str, EndpointLimit] = field(init=False, factory=dict)
@@ -46,9 +55,9 @@ class Models:
     _lock: Any = field(init=False, factory=threading.RLock)
     _closed: bool = field(init=False, default=False)
 
-    def attach(self, ledger: Ledger, emit: Emit, cancelled: threading.Event) -> None:
-        """Before the first call: where calls and events go, and what ends waits. Making a backend needs none."""
-        self.ledger, self._emit, self._cancelled = ledger, emit, cancelled
+    def attach(self, ledger: Ledger, emit: Emit, cancelled: threading.Event, account: Account | None = None) -> None:
+        """Before the first call: where calls and events go, what ends waits, and where requests are reserved."""
+        self.ledger, self._emit, self._cancelled, self._account = ledger, emit, cancelled, account
 
     def backend(self, role: str) -> Backend:
         """The backend of a role, made at the first request. Raises `ConfigError` when the role has none."""
@@ -91,9 +100,11 @@ class Models:
                     role=role,
                     address=address,
                     backend=self._choices[role].name,
+                    prices=self._prices,
                     limit=self._limits.setdefault(address, EndpointLimit(self._limit)),
                     breaker=CircuitBreaker(self._max_rejections),
                     ledger=self.ledger,
+                    account=self._account,
                     emit=self._emit,
                     redactor=self._redactor,
                     cancelled=self._cancelled,
@@ -133,13 +144,24 @@ class Models:
 
     def describe(self) -> dict[str, dict[str, str]]:
         """Backend, model and endpoint of each role, for the start of a run."""
-        told = {}
-        for role, choice in self._choices.items():
-            backend = self.backend(role)
-            speaks = "chat" in backend.capabilities.get(role, frozenset())
-            model = choice.model or (backend.open_chat(role).model if speaks else None)
-            told[role] = {"backend": choice.name, "model": model or "", "endpoint": backend.endpoint(role)}
-        return told
+        return {
+            role: {"backend": choice.name, "model": self.model(role), "endpoint": self.backend(role).endpoint(role)}
+            for role, choice in self._choices.items()
+        }
+
+    def model(self, role: str) -> str:
+        """The model of a role, "" where not even its backend knows."""
+        backend = self.backend(role)
+        speaks = "chat" in backend.capabilities.get(role, frozenset())
+        return self._choices[role].model or (backend.open_chat(role).model if speaks else "") or ""
+
+    def sample(self, role: str) -> Usage:
+        """What is going to be told of a role's calls, as of one that uses next to nothing; `None`: that is not told."""
+        backend = self.backend(role)
+        told = getattr(backend, "tells", ("tokens",))
+        tokens, usd = 1 if "tokens" in told else None, 0.0 if "usd" in told else None
+        usage = Usage(1, tokens, tokens, usd=usd)
+        return attrs.evolve(usage, usd=usd_of(self.model(role), backend.endpoint(role), usage, self._prices))
 
     def close(self) -> None:
         """Close every backend that has something to close. Calls in flight end within their own time."""

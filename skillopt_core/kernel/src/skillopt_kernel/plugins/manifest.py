@@ -11,19 +11,8 @@ PLUGIN_API = 1
 
 ACCEPTED_APIS = frozenset({1})
 
-KINDS: dict[str, str] = {
-    "backend": "skillopt.backends",
-    "env": "skillopt.envs",
-    "gate": "skillopt.gates",
-    "scheduler": "skillopt.schedulers",
-    "update": "skillopt.updates",
-    "scorer": "skillopt.scorers",
-    "executor": "skillopt.executors",
-    "source": "skillopt.sources",
-    "redactor": "skillopt.redactors",
-    "command": "skillopt.commands",
-    "hook": "skillopt.hooks",
-}
+_KINDS = "backend env gate scheduler update scorer executor source redactor command hook"
+KINDS: dict[str, str] = {kind: f"skillopt.{kind}s" for kind in _KINDS.split()}
 """Kind of a plugin -> the entry point group in which its manifest is published."""
 
 

@@ -21,15 +21,16 @@ from skillopt_kernel.store.state import History, RunState
 
 EVALUATION = "eval_summary.json"
 
-RunStatus = Literal["running", "unfinished", "finished", "broken", "foreign"]
+RunStatus = Literal["running", "unfinished", "budget", "finished", "broken", "foreign"]
 
 
 @frozen(kw_only=True)
 class RunView:
     """One run as it stands.
 
-    status    running: a process holds its lock; unfinished: none does and it has not ended; finished; broken: a
-              file of it cannot be read; foreign: no run directory. `problem` says what is wrong, if anything.
+    status    running: a process holds its lock; unfinished: none does and it has not ended; budget: it ended at a
+              limit; finished; broken: a file of it cannot be read; foreign: no run directory. `problem` says what is
+              wrong, if anything.
     step      the last committed step, of `total_steps` (`None` while unknown)
     scores    gate scores after that step; `summary` is empty before the end
     at        what the last event says of the moment: epoch, step, stage; updated: its time
@@ -70,7 +71,8 @@ def _view(folder: Path) -> RunView:
     evaluates = str(read_object(folder / FINGERPRINT).get("evaluates", ""))
     told = folder / (EVALUATION if evaluates else SUMMARY)
     summary = read_object(told) if told.exists() else {}
-    ended = bool(summary) if evaluates else summary.get("status") == FINISHED
+    finished = bool(summary) if evaluates else summary.get("status") == FINISHED
+    ended: RunStatus = "finished" if finished else "budget" if summary.get("status") == "budget" else "unfinished"
     state = RunState.load(folder)
     tail = last_lines(folder / EVENTS, 200)  # what happens now
     first = next((event for _, event in read_lines(folder / EVENTS)), {})
@@ -79,13 +81,11 @@ def _view(folder: Path) -> RunView:
     held = holder(folder)
     return RunView(
         folder=folder,
-        status="running" if held is not None else "finished" if ended else "unfinished",
+        status="running" if held is not None else ended,
         config_name=str(begun.get("config") or folder.name),
         step=state.last_completed_step if state else 0,
         total_steps=begun.get("total_steps"),
-        current_score=state.current_score if state else None,
-        best_score=state.best_score if state else None,
-        best_step=state.best_step if state else 0,
+        **({name: getattr(state, name) for name in ("current_score", "best_score", "best_step")} if state else {}),
         at={key: last[key] for key in ("epoch", "step", "stage") if key in last},
         holder=held,
         history=tuple(History(folder).load()),
@@ -93,10 +93,3 @@ def _view(folder: Path) -> RunView:
         evaluates=evaluates,
         updated=str(last.get("time", "")),
     )
-
-
-def find_runs(root: Path) -> list[RunView]:
-    """The runs at and directly below `root`, those of a series included; the one that was active last first."""
-    folders = [root, *(path for pattern in ("*", "*/seed-*") for path in root.glob(pattern) if path.is_dir())]
-    views = [view for view in map(read_run, folders) if view.status != "foreign"]
-    return sorted(views, key=lambda view: (view.updated, view.folder.name), reverse=True)

@@ -9,7 +9,6 @@ from typing import Any
 
 import attrs
 from attrs import frozen
-
 from skillopt_kernel.config.resolved import Config
 from skillopt_kernel.errors import RunDirectoryError, SkillOptError
 from skillopt_kernel.loop.api import Source, loaded_config, open_directory
