@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from math import isclose
 from pathlib import Path
 from typing import Any, Literal
 
 import pytest
-from skillopt_analysis.planning.amounts import Part, Range, total
+from skillopt_analysis.planning.amounts import Part, Range
 from skillopt_analysis.planning.assuming import Assumed, like_run
 from skillopt_analysis.planning.counts import binomial, merges
 from skillopt_analysis.planning.making import TrainingPlan, plan_training
@@ -50,9 +51,9 @@ def refused(capsys: pytest.CaptureFixture[str], *words: str | Path) -> str:
 
 
 def test_a_range_adds_and_scales() -> None:
-    assert total([Range(1, 2, 3), Range.exactly(4) * 2]) == Range(9, 10, 11)
+    assert Range.sum([Range(1, 2, 3), Range.exactly(4) * 2]) == Range(9, 10, 11)
     assert Range(1, 2, 3).times(Range(0, 1, 2)) == Range(0, 2, 6)
-    assert total([]) == Range(0, 0, 0)
+    assert Range.sum([]) == Range(0, 0, 0)
 
 
 def test_a_round_is_not_shorter_for_being_half_empty() -> None:
@@ -114,13 +115,15 @@ def test_patience_may_end_it_early(project: Project) -> None:
     assert calls(certain, "rollout")[1] == calls(whole, "rollout")[1]
 
 
-def test_it_calls_no_model_and_writes_nothing(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+def test_o_c1_an_estimate_prints_calls_and_a_range_first(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    """And it asks no model and writes nothing."""
     before = sorted(path for path in project.folder.rglob("*"))
     with ChatServer() as server:
         backends = [f"model.{role}_backend=openai_compatible" for role in ("target", "optimizer")]
         words = [*backends, f"model.openai_compatible_base_url={server.url}", "model.target=a", "model.optimizer=b"]
         out = told(capsys, project.folder / "config.yaml", "-o", *words)
         assert not server.requests
+        assert re.search(r"^Calls +about 104 \(52 to 132\)$", out, re.MULTILINE)
         assert "unknown, as no price is known of" in out
         assert all(f"{role}: {model} at {server.url}" in out for role, model in (("target", "a"), ("optimizer", "b")))
     assert sorted(path for path in project.folder.rglob("*")) == before
@@ -160,6 +163,64 @@ def test_a_published_price_is_used_and_an_unknown_one_is_said(
     both = planned(project, *openai, "model.optimizer_backend=openai_compatible", "model.optimizer=gpt-4o")
     assert both.total.usd is not None and both.total.usd.least > 0
     assert both.unpriced == {}
+
+
+def test_prices_by_hand_and_assumed_ones(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    by_hand = planned(project, "model.prices={simulated: {input: 2, output: 8}}")
+    total = by_hand.total
+    assert total.usd is not None
+    assert isclose(
+        total.usd.expected,
+        (2 * total.prompt_tokens.expected + 8 * total.completion_tokens.expected) / 1e6,
+        rel_tol=0.01,
+    )
+    words = ("-o", "budget.assume_per_call.usd=0.5")
+    made = json.loads(told(capsys, project.folder / "config.yaml", "--json", *words))
+    assert made["total"]["usd"]["most"] == made["total"]["calls"]["most"] / 2
+    assert any("costs $0.5, as budget.assume_per_call says" in sentence for sentence in made["assumed"])
+
+
+# Without a gate, and every analyst proposing, hardly anything is left to chance: the baseline asks 12, each of four
+# steps 6 + 12 of the target, the final test at most 24; of the optimizer 2 or 3 analysts, 1 or 2 merges, 1 ranking.
+CERTAIN = ("evaluation.use_gate=false", "gradient.minibatch_size=3")
+SURE = Assumed(failures=1.0, proposing=1.0, tried=1.0)
+
+
+@pytest.mark.parametrize(
+    ("limit", "steps"), [(12 + 24 + 21, 0), (12 + 24 + 22, 1), (12 + 24 + 3 * 22, 3), (12 + 24 + 4 * 22, 4)]
+)
+def test_a_budget_of_calls_admits_so_many_steps(project: Project, limit: int, steps: int) -> None:
+    plan = planned(project, *CERTAIN, f"budget.calls={limit}", assumed=SURE)
+    assert plan.total.calls.expected == 12 + 24 + 4 * 22
+    found = plan.budget[0]
+    assert (found.key, found.unit, found.most, found.steps) == ("budget.calls", "calls", limit, steps)
+    assert found.needs == plan.total.calls
+
+
+def test_limits_of_roles_shares_kept_and_minutes(project: Project) -> None:
+    def steps(*limits: str) -> list[int | None]:
+        return [one.steps for one in planned(project, *CERTAIN, *limits, assumed=SURE).budget]
+
+    assert steps("budget.roles.target.calls=72", "budget.roles.optimizer.calls=8") == [2, 2]
+    assert steps("budget.roles.target.calls=72", "budget.reserve_final=0") == [3]
+    assert steps("budget.roles.target.calls=72", "budget.reserve_final=0.5") == [1]
+    assert steps("budget.usd=1") == [None]
+    # 5 s a round of four calls of the target, 30 s each round of the optimizer
+    first = (12 / 4 * 5 + 24 / 4 * 5) / 60
+    step = ((6 / 4 + 12 / 4) * 5 + 3 * 30) / 60
+    assert steps(f"budget.wall_minutes={first + 2.01 * step}") == [2]
+    assert steps(f"budget.wall_minutes={first + 1.99 * step}") == [1]
+
+
+def test_the_budget_is_told_in_a_sentence(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    def line(limit: str) -> str:
+        out = told(capsys, project.folder / "config.yaml", "-o", limit)
+        return next(line for line in out.splitlines() if line.startswith("Budget "))
+
+    assert "budget.calls (60) admits about 1 of 4 steps: all need about" in line("budget.calls=60")
+    assert "is enough for what is expected" in line("budget.calls=120")
+    assert "budget.calls (500) is enough: at most 132 calls are needed" in line("budget.calls=500")
+    assert "budget.usd (1) cannot be compared: a price is unknown" in line("budget.usd=1")
 
 
 def test_time_is_rounds_of_calls(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
@@ -218,14 +279,18 @@ def test_json_holds_each_range(project: Project, capsys: pytest.CaptureFixture[s
     assert made["total"]["calls"]["most"] == sum(row["calls"]["most"] for row in made["stages"])
 
 
-def test_an_attempt_that_fails_under_rehearsal_leaves_the_sizes_of_the_texts(project: Project) -> None:
+@pytest.mark.parametrize("isolation", ["thread", "process"])
+def test_where_nothing_can_be_rehearsed_the_sizes_are_of_the_texts(
+    project: Project, isolation: Literal["thread", "process"]
+) -> None:
     from skillopt_analysis.planning.rehearsal import rehearse
     from skillopt_kernel.loop.preparing import prepare
 
     prepared = prepare(load_config(project.folder / "config.yaml"))
     whole = rehearse(prepared)
-    prepared.environment = Breaking(prepared.environment)
+    prepared.environment = breaking = Breaking(prepared.environment, isolation)
     broken = rehearse(prepared)
+    assert bool(breaking.attempted) == (isolation == "thread")  # one that needs processes is not started for a plan
     assert (whole.complete, broken.complete) == (True, False)
     assert 0 < broken.prompts["train"] < whole.prompts["train"]
     assert broken.turns == Range(1, 1, 1)
@@ -234,10 +299,10 @@ def test_an_attempt_that_fails_under_rehearsal_leaves_the_sizes_of_the_texts(pro
 class Breaking:
     """An environment whose attempts come to nothing before they have asked."""
 
-    isolation: Literal["thread", "process"] = "thread"
-
-    def __init__(self, environment: Environment) -> None:
+    def __init__(self, environment: Environment, isolation: Literal["thread", "process"]) -> None:
+        self.isolation, self.attempted = isolation, 0
         self.targets, self.splits, self.score = environment.targets, environment.splits, environment.score
 
     def attempt(self, task: Task, skill: str, target: Target) -> Attempt:
+        self.attempted += 1
         raise RuntimeError(f"no attempt at {task.id}")

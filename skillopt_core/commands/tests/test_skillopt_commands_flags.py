@@ -137,7 +137,7 @@ def overrides_of(command: FlagCommand, *words: str) -> list[Any]:
     listening = FlagCommand("train" if command is TRAIN_COMMAND else "eval", kernel, command.groups)
     result = CliRunner().invoke(listening, ["--config", "demo", *words])
     assert result.exit_code == 0, result.output
-    assert given["config"] == "demo"
+    assert given["config_option"] == "demo"
     return list(given["overrides"])
 
 

@@ -11,8 +11,9 @@ from skillopt_kernel.cli.options import SeveralAfterOneFlag, config_options, loa
 from skillopt_kernel.console import echo, table
 
 if TYPE_CHECKING:
-    from skillopt_analysis.planning.amounts import Range
-    from skillopt_analysis.planning.making import Amount, TrainingPlan
+    from skillopt_analysis.planning.amounts import Amount, Range
+    from skillopt_analysis.planning.making import TrainingPlan
+    from skillopt_analysis.planning.within import Within
 
 SECONDS = click.FloatRange(min=0)
 
@@ -63,10 +64,24 @@ def plan_text(plan: TrainingPlan) -> str:
         f"Tokens   {_numbers(total.tokens)}",
         f"Dollars  {_dollars(plan)}",
         f"Time     {_times(total.seconds)}, with {plan.workers} attempts at once",
+        *(_limit(one, plan.steps) for one in plan.budget),
         "",
         "Assumed:",
     ]
     return "\n".join([*lines, *(f"- {sentence}" for sentence in plan.assumed)])
+
+
+def _limit(limit: Within, steps: int) -> str:
+    """What one limit of the budget admits."""
+    told = f"Budget   {limit.key} ({limit.most:,g})"
+    if limit.needs is None or limit.steps is None:
+        return f"{told} cannot be compared: a price is unknown"
+    expected, most = (f"{number:,.{0 if number >= 10 else 2}f}" for number in (limit.needs.expected, limit.needs.most))
+    if limit.needs.most <= limit.most:
+        return f"{told} is enough: at most {most} {limit.unit} are needed"
+    if limit.needs.expected <= limit.most and limit.steps == steps:
+        return f"{told} is enough for what is expected, {expected} {limit.unit}, but not for the most, {most}"
+    return f"{told} admits about {limit.steps} of {steps} steps: all need about {expected} {limit.unit}"
 
 
 def _cells(amount: Amount) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from skillopt_kernel.console import echo, error
@@ -44,27 +44,33 @@ class JsonDisplay(Display):
 
 
 class PlainDisplay(Display):
-    """A line for each stage, step and epoch; the first few missing outcomes are named."""
+    """A line for each stage, step and epoch, begun with `name` if there is one; first missing outcomes are named."""
 
     MISSING_NAMED = 5
 
-    def __init__(self, *, training: bool = True) -> None:
+    def __init__(self, *, training: bool = True, name: str = "") -> None:
         self.progress = Progress()
         self._training = training
+        self._name = name
 
     def show(self, event: Event) -> None:
         self.progress.take(event)
         for line in texts.event_lines(event, training=self._training):
-            echo(line)
+            self._say(line)
         if event.name == "stage_finished":
-            echo(texts.stage_line(event))
+            self._say(texts.stage_line(event))
         elif event.name == "epoch_finished":
-            echo(f"  {self.progress.spend()}")
+            self._say(f"  {self.progress.spend()}")
         elif event.name == "attempt_finished" and "missing" in event.data:
             self._name_missing(event.data)
 
     def _name_missing(self, data: Mapping[str, Any]) -> None:
         if self.progress.missing <= self.MISSING_NAMED:
-            error(f"  no score for {data['task']}: {data['missing']}: {data.get('message', '')}")
+            self._say(f"  no score for {data['task']}: {data['missing']}: {data.get('message', '')}", error)
         if self.progress.missing == self.MISSING_NAMED:
-            error("  further attempts without a score are counted and not named here; results.jsonl names them")
+            further = "  further attempts without a score are counted and not named here; results.jsonl names them"
+            self._say(further, error)
+
+    def _say(self, line: str, write: Callable[[str], None] = echo) -> None:
+        if line or not self._name:
+            write(f"[{self._name}] {line}" if self._name else line)

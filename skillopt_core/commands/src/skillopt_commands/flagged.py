@@ -15,8 +15,8 @@ from skillopt_commands.flags import EVAL, TRAIN, Flag, Flags
 from skillopt_commands.train import train as train_command
 
 TRUE, FALSE, UNSET = ("true", "1", "yes"), ("false", "0", "no", ""), ("", "null")
-REPLACED = ("config", "config_option", "out")
-"""Parameters of `skillopt train` and `eval` in whose place stand `--config` and the flag `--out_root`."""
+REPLACED = ("config", "configs", "config_option", "out", "parallel")
+"""Parameters of `skillopt train` and `eval` in whose place stand `--config` and the flag `--out_root`; one run each."""
 
 
 class FlagCommand(SeveralAfterOneFlag):
@@ -30,7 +30,10 @@ class FlagCommand(SeveralAfterOneFlag):
         self.flags = {flag.name: flag for flags in groups.values() for flag in flags}
         self.own = [
             click.Option(
-                ["--config"], required=True, metavar="CONFIG", help="A file, or a packaged name such as demo."
+                ["--config", "config_option"],
+                required=True,
+                metavar="CONFIG",
+                help="A file, or a packaged name such as demo.",
             ),
             *(each for each in command.params if each.name not in REPLACED),
         ]

@@ -32,6 +32,11 @@ class Folder(click.Path):
 
 def run_options(function: OverrideCommand) -> OverrideCommand:
     """What every command takes that runs a configuration."""
+    return config_options(common_options(function))
+
+
+def common_options(function: OverrideCommand) -> OverrideCommand:
+    """What they take beside the configuration."""
     options = (
         click.option("--json", "as_json", is_flag=True, help="Show each event, and the result last, as lines of JSON."),
         click.option("--quiet", "-q", is_flag=True, help="Show nothing but the result."),
@@ -43,26 +48,28 @@ def run_options(function: OverrideCommand) -> OverrideCommand:
             type=Folder(path_type=Path),
             help="The folder to write into; without it, one in outputs with the configuration's name.",
         ),
-        config_options,
     )
     for option in options:
         function = option(function)
     return function
 
 
-def display_for(*, quiet: bool, as_json: bool, training: bool) -> Display:
-    """The display that fits: what was asked for, else live on a terminal and plain lines elsewhere."""
+def display_for(*, quiet: bool, as_json: bool, training: bool, name: str = "") -> Display:
+    """The display that fits: what was asked for, else live on a terminal and plain lines elsewhere.
+
+    name: begins each line, where runs are side by side; then lines are plain on a terminal, too.
+    """
     from skillopt_commands.displays import Display, JsonDisplay, PlainDisplay
 
     if quiet:
         return Display()
     if as_json:
         return JsonDisplay()
-    if sys.stdout is not None and sys.stdout.isatty():
+    if sys.stdout is not None and sys.stdout.isatty() and not name:
         from skillopt_commands.live import LiveDisplay
 
         return LiveDisplay(training=training)
-    return PlainDisplay(training=training)
+    return PlainDisplay(training=training, name=name)
 
 
 @contextmanager

@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 from skillopt_kernel.cli.options import SeveralAfterOneFlag, loaded
 
-from skillopt_commands.running import Folder, displayed, run_options
+from skillopt_commands.running import Folder, common_options, displayed
 
 if TYPE_CHECKING:
     from skillopt_kernel.config import Config
 
 
 @click.command(cls=SeveralAfterOneFlag)
-@run_options
+@click.argument("configs", metavar="CONFIG...", nargs=-1)
+@click.option("--config", "config_option", metavar="CONFIG", help="The same as one argument.")
+@common_options
+@click.option(
+    "--parallel",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="Of several configurations, train N at the same time; without it, one after another.",
+)
 @click.option(
     "--seeds",
     metavar="N|LIST",
@@ -30,12 +39,13 @@ if TYPE_CHECKING:
     help="Answer every call from the ledger of the run in the folder RUN: no model is asked, nothing is spent.",
 )
 def train(
-    config: str | None,
+    configs: tuple[str, ...],
     config_option: str | None,
     out: Path | None,
     overrides: tuple[str, ...],
     quiet: bool,
     as_json: bool,
+    parallel: int | None,
     seeds: str | None,
     fresh: bool,
     replay: Path | None,
@@ -45,6 +55,10 @@ def train(
     Ends with best_skill.md in the run directory. An unfinished run there is resumed; a finished one is named
     and nothing is done. --seeds makes a series: a folder for each seed, and the mean of their test scores.
 
+    Several configurations are all checked before the first is begun, and end with one table. A run that fails stops no
+    other. What the section budget says (-o budget.usd=20) they may use together. --out is then the folder in which each
+    has one.
+
     \b
     Exit codes: 0 done; 2 a mistake that you can correct; 3 stopped before the end with the state saved;
     4 stopped so at a limit of the budget (raise it and run the same command again); 130 interrupted.
@@ -52,11 +66,21 @@ def train(
     from skillopt_kernel.console import echo
     from skillopt_kernel.loop import api
 
+    from skillopt_commands.several import exit_code
     from skillopt_commands.texts import summary_text
 
+    several = len(configs) > 1 or parallel is not None
     if seeds is not None and replay is not None:
         raise click.UsageError("--replay runs one training again, --seeds several; give one of them.")
-    chosen = loaded(config, config_option, overrides)
+    if several and (seeds is not None or replay is not None):
+        flag = "--replay" if seeds is None else "--seeds"
+        raise click.UsageError(
+            f"{flag} is for one configuration: give one CONFIG without --parallel, or leave out {flag}."
+        )
+    if len(configs) > 1:
+        named = [*configs, *([config_option] if config_option else [])]
+        return _several(named, overrides, parallel or 1, quiet=quiet, as_json=as_json, out=out, fresh=fresh)
+    chosen = loaded(next(iter(configs), None), config_option, overrides)
     if seeds is not None:
         return _series(chosen, seeds, quiet=quiet, as_json=as_json, out=out, fresh=fresh)
     with displayed(quiet=quiet, as_json=as_json, training=True) as shown:
@@ -75,20 +99,49 @@ def train(
     return exit_code(summary.status)
 
 
-def exit_code(status: str) -> int:
-    """0 for a run that is finished, 4 at a limit of its budget, 3 for another that stopped before its end."""
-    from skillopt_kernel.errors import BudgetSpent, StoppedEarly
-
-    return {"finished": 0, "budget": BudgetSpent.exit_code}.get(status, StoppedEarly.exit_code)
-
-
 def _series(config: Config, seeds: str, *, quiet: bool, as_json: bool, **where: Any) -> int:
     from skillopt_kernel.console import echo
 
     from skillopt_commands.series import train_seeds
+    from skillopt_commands.several import exit_code
     from skillopt_commands.texts import seeds_text
 
     with displayed(quiet=quiet, as_json=as_json, training=True) as shown:
         summary = train_seeds(config, seeds, **where, **shown)
     echo(json.dumps({"seeds": summary.as_json() | {"folder": summary.folder}}) if as_json else seeds_text(summary))
     return exit_code(summary.status)
+
+
+def _several(
+    named: Sequence[str], overrides: Sequence[str], parallel: int, *, quiet: bool, as_json: bool, **where: Any
+) -> int:
+    from skillopt_kernel.console import echo
+    from skillopt_kernel.errors import SkillOptError, told
+
+    from skillopt_commands.running import Stop, display_for, stopping_on_signals
+    from skillopt_commands.several import train_several
+    from skillopt_commands.several_table import several_text
+
+    configs, problems = [], []
+    for name in named:
+        try:
+            configs.append(loaded(name, None, overrides))
+        except SkillOptError as error:
+            problems.append(told(error))
+    if problems:
+        raise SkillOptError("\n".join([*problems, "Nothing was begun."]))
+    displays = []
+
+    def observers(label: str) -> list[tuple[str, Any]]:
+        displays.append(display_for(quiet=quiet, as_json=as_json, training=True, name=label if parallel > 1 else ""))
+        return [("console", displays[-1])]
+
+    stop = Stop()
+    try:
+        with stopping_on_signals(stop):
+            runs = train_several(configs, parallel=parallel, observers=observers, stop=stop, **where)
+    finally:
+        for display in displays:
+            display.close()
+    echo(json.dumps({"runs": [run.as_json() for run in runs]}) if as_json else several_text(runs))
+    return stop.exit_code if stop.is_set() else next((run.exit_code for run in runs if run.exit_code), 0)

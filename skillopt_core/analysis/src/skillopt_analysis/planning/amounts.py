@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from attrs import frozen
 
@@ -33,10 +33,10 @@ class Range:
         """The function, which must not fall, of each of the three."""
         return Range(function(self.least), function(self.expected), function(self.most))
 
-
-def total(ranges: Iterable[Range]) -> Range:
-    """The sum; of nothing it is nothing."""
-    return sum(ranges, Range.exactly(0))
+    @classmethod
+    def sum(cls, ranges: Iterable[Range]) -> Range:
+        """The sum; of nothing it is nothing."""
+        return sum(ranges, cls.exactly(0))
 
 
 @frozen(kw_only=True)
@@ -60,3 +60,30 @@ class Part:
     def rounds(self) -> Range:
         """How often the time of one call passes: a round is not shorter for being half empty."""
         return self.calls.each(lambda calls: calls / self.at_once if calls > self.at_once else min(calls, 1.0))
+
+
+@frozen(kw_only=True)
+class Amount:
+    """What one part, stage or run asks and uses. usd is `None` where no price is known; seconds are wall time."""
+
+    calls: Range
+    prompt_tokens: Range
+    completion_tokens: Range
+    usd: Range | None
+    seconds: Range
+
+    @property
+    def tokens(self) -> Range:
+        return self.prompt_tokens + self.completion_tokens
+
+    @classmethod
+    def sum(cls, amounts: Sequence[Amount]) -> Amount:
+        """The sum; its dollars are unknown as soon as those of any calls are."""
+        dollars = [one.usd for one in amounts if one.calls.most]
+        return cls(
+            calls=Range.sum(one.calls for one in amounts),
+            prompt_tokens=Range.sum(one.prompt_tokens for one in amounts),
+            completion_tokens=Range.sum(one.completion_tokens for one in amounts),
+            usd=None if None in dollars else Range.sum(one for one in dollars if one is not None),
+            seconds=Range.sum(one.seconds for one in amounts),
+        )

@@ -13,38 +13,12 @@ from skillopt_kernel.models.pricing import usd_of
 from skillopt_kernel.records import Usage
 from skillopt_kernel.splits import PARTS
 
-from skillopt_analysis.planning.amounts import Part, Range, total
+from skillopt_analysis.planning.amounts import Amount, Part, Range
 from skillopt_analysis.planning.assuming import Assumed
 from skillopt_analysis.planning.counts import Counts
 from skillopt_analysis.planning.rehearsal import Rehearsed, rehearse
 from skillopt_analysis.planning.sizes import REWRITTEN, Sizes
-
-
-@frozen(kw_only=True)
-class Amount:
-    """What one part, stage or run asks and uses. usd is `None` where no price is known; seconds are wall time."""
-
-    calls: Range
-    prompt_tokens: Range
-    completion_tokens: Range
-    usd: Range | None
-    seconds: Range
-
-    @property
-    def tokens(self) -> Range:
-        return self.prompt_tokens + self.completion_tokens
-
-    @classmethod
-    def sum(cls, amounts: Sequence[Amount]) -> Amount:
-        """The sum; its dollars are unknown as soon as those of any calls are."""
-        dollars = [one.usd for one in amounts if one.calls.most]
-        return cls(
-            calls=total(one.calls for one in amounts),
-            prompt_tokens=total(one.prompt_tokens for one in amounts),
-            completion_tokens=total(one.completion_tokens for one in amounts),
-            usd=None if None in dollars else total(one for one in dollars if one is not None),
-            seconds=total(one.seconds for one in amounts),
-        )
+from skillopt_analysis.planning.within import Within, compared
 
 
 @frozen(kw_only=True)
@@ -54,6 +28,7 @@ class TrainingPlan:
     parts     each part of the run with what it comes to, in the order of the loop
     unpriced  role -> model and endpoint whose price nobody publishes
     assumed   what was assumed, a sentence each
+    budget    each limit of the configuration's budget beside what is needed of it
     """
 
     config: str
@@ -64,6 +39,7 @@ class TrainingPlan:
     parts: tuple[tuple[Part, Amount], ...]
     unpriced: dict[str, str]
     assumed: tuple[str, ...]
+    budget: tuple[Within, ...]
 
     @property
     def steps(self) -> int:
@@ -76,7 +52,7 @@ class TrainingPlan:
     @property
     def known_usd(self) -> Range:
         """The dollars of all parts whose price is known."""
-        return total(amount.usd for _, amount in self.parts if amount.usd is not None)
+        return Range.sum(amount.usd for _, amount in self.parts if amount.usd is not None)
 
     def by_stage(self) -> dict[tuple[str, str], Amount]:
         """(role, stage) -> its amount, in the order of the loop; stages that cannot come about are left out."""
@@ -112,7 +88,7 @@ def plan_training(
         turns = Range(1, assumed.turns, max(turns.most, assumed.turns))
     counts, sizes = Counts(prepared, assumed, turns, rehearsed.judged), Sizes(prepared, assumed, rehearsed)
     roles = prepared.models.describe()
-    made = [(part, _amount(part, sizes(part), assumed, roles)) for part in counts.parts()]
+    made = [(part, _amount(part, sizes(part), assumed, roles, prepared.settings)) for part in counts.parts()]
     priced = {part.role for part, amount in made if amount.usd is None and part.calls.most}
     prepared.models.close()
     return TrainingPlan(
@@ -128,14 +104,18 @@ def plan_training(
             if role in priced
         },
         assumed=tuple(_assumptions(prepared, assumed, rehearsed, turns)),
+        budget=compared(made, prepared.settings.budget),
     )
 
 
-def _amount(part: Part, size: tuple[float, float], assumed: Assumed, roles: dict[str, dict[str, str]]) -> Amount:
+def _amount(
+    part: Part, size: tuple[float, float], assumed: Assumed, roles: dict[str, dict[str, str]], settings: Config
+) -> Amount:
     prompt, reply = size
     about = roles.get(part.role, {"model": "", "endpoint": ""})
     used = Usage(calls=1, prompt_tokens=round(prompt), completion_tokens=round(reply))
-    price = usd_of(about["model"], about["endpoint"], used)
+    price = usd_of(about["model"], about["endpoint"], used, settings.model.prices)
+    price = settings.budget.assume_per_call.usd if price is None else price
     measured = assumed.measured.get((part.role, part.stage), {}).get("seconds")
     return Amount(
         calls=part.calls,
@@ -168,6 +148,8 @@ def _assumptions(prepared: Prepared, assumed: Assumed, rehearsed: Rehearsed, tur
             f"{assumed.tried:.0%} of the steps come to a candidate, {assumed.accepted:.0%} of those are accepted, and "
             f"{assumed.rejected_asks:.0%} of the selection tasks decide on a rejected one"
         )
+    if (usd := settings.budget.assume_per_call.usd) is not None:
+        yield f"a call without a known price costs ${usd:g}, as budget.assume_per_call says"
     if others := settings.hooks.plugins:
         yield f"calls that hook plugins make by themselves are not counted ({', '.join(others)})"
 

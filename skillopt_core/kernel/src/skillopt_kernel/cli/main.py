@@ -104,19 +104,21 @@ def run_command(command: click.Command, args: Sequence[str] | None = None, name:
     except (click.Abort, KeyboardInterrupt):
         console.error("Interrupted.")
         return INTERRUPTED
-    except SkillOptError as error:
-        console.error(f"Error: {told(error)}")
-        return error.exit_code
-    except ModelError as error:
-        console.error(f"Error: a model call failed: {told(error)}")
-        return SkillOptError.exit_code
     except Exception as error:
-        if isinstance(error, OSError) and error.errno in SURROUNDINGS:
-            console.error(f"Error: {error}. Correct that and run the same command again.")
-            return SkillOptError.exit_code
-        console.error(_defect(error))
-        return DEFECT
+        sentence, code = explained(error)
+        console.error(f"Error: {sentence}")
     return code if isinstance(code, int) else 0
+
+
+def explained(error: Exception) -> tuple[str, int]:
+    """The sentence that a person is told of an error, and the exit code."""
+    if isinstance(error, SkillOptError):
+        return told(error), error.exit_code
+    if isinstance(error, ModelError):
+        return f"a model call failed: {told(error)}", SkillOptError.exit_code
+    if isinstance(error, OSError) and error.errno in SURROUNDINGS:
+        return f"{error}. Correct that and run the same command again.", SkillOptError.exit_code
+    return _defect(error), DEFECT
 
 
 def _make_streams_bear_any_text() -> None:
@@ -146,9 +148,7 @@ def _defect(error: Exception) -> str:
     except OSError as failure:
         place = f"Its traceback could not be written ({failure}):\n{text}"
     frame = traceback.extract_tb(error.__traceback__)[-1]
-    return (
-        f"Error: {type(error).__name__} in {frame.filename}:{frame.lineno}, a defect and no mistake of yours. {place}"
-    )
+    return f"{type(error).__name__} in {frame.filename}:{frame.lineno}, a defect and no mistake of yours. {place}"
 
 
 if __name__ == "__main__":

@@ -50,6 +50,13 @@ def train(
     """
     prepared = prepare(loaded_config(config, overrides), plugins, replay=replay)
     directory = open_directory(prepared, out, fresh=fresh, prefix="replay-" if replay else "")
+    return train_prepared(prepared, directory, stop, budget)
+
+
+def train_prepared(
+    prepared: Prepared, directory: RunDirectory, stop: threading.Event | None = None, budget: Budget | None = None
+) -> RunSummary:
+    """The second half of `train`, for who looks at what is prepared before anything is begun."""
     if directory.finished and not directory.differences(prepared.fingerprint):
         if budget is not None:
             budget.count(directory.root)

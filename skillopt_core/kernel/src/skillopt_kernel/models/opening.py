@@ -34,6 +34,7 @@ class Models:
     limit   calls that one endpoint has at once, whichever roles ask it; effort: of the optimizer's calls
     max_rejections  requests in a row that a model may reject for the same reason before the run ends; 0: any number
     ledger  the record of their calls; there is one once `attach` was called
+    limits  by endpoint; runs in one process may share them
     """
 
     _choices: Mapping[str, BackendChoice]
@@ -50,7 +51,7 @@ class Models:
     _account: Account | None = field(init=False, default=None)
     _backends: dict[str, Backend] = field(init=False, factory=dict)
     _callers: dict[tuple[str, str], ModelCaller] = field(init=False, factory=dict)
-    _limits: dict[str, EndpointLimit] = field(init=False, factory=dict)
+    limits: dict[str, EndpointLimit] = field(init=False, factory=dict)
     _ordinals: dict[str, Iterator[int]] = field(init=False, factory=dict)
     _lock: Any = field(init=False, factory=threading.RLock)
     _closed: bool = field(init=False, default=False)
@@ -101,7 +102,7 @@ class Models:
                     address=address,
                     backend=self._choices[role].name,
                     prices=self._prices,
-                    limit=self._limits.setdefault(address, EndpointLimit(self._limit)),
+                    limit=self.limits.setdefault(address, EndpointLimit(self._limit)),
                     breaker=CircuitBreaker(self._max_rejections),
                     ledger=self.ledger,
                     account=self._account,
