@@ -7,6 +7,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any
 
+from attrs import frozen
 from skillopt_kernel.errors import CallTimeout, ModelError, PassingError, PermanentError
 from skillopt_kernel.interfaces import Finding
 from skillopt_kernel.models.requests import ChatReply, ChatRequest
@@ -16,6 +17,7 @@ from skillopt_lib_chat.options import NO_KEY, ChatOptions
 from skillopt_lib_chat.wire import read_reply, request_body
 
 if TYPE_CHECKING:
+    import httpx2
     import openai
 
     from skillopt_lib_chat.deadlines import Deadlines
@@ -34,8 +36,7 @@ class OpenAIChatModel:
     def __init__(self, options: ChatOptions) -> None:
         self.options = options
         self.model = options.model
-        self._client: openai.OpenAI | None = None
-        self._deadlines: Deadlines | None = None
+        self._open: _Open | None = None
         self._closed = False
         self._lock = threading.Lock()
 
@@ -93,44 +94,54 @@ class OpenAIChatModel:
     def close(self) -> None:
         """Close the client and its connections: calls in flight and further ones end with `PassingError` at once."""
         with self._lock:
-            client, self._client, self._closed = self._client, None, True
-        if client is not None:
-            if self._deadlines is not None:
-                self._deadlines.shut_down()
-            client.close()
+            opened, self._open, self._closed = self._open, None, True
+        if opened is not None:
+            opened.deadlines.shut_down()
+            opened.client.close()
 
     # The client ------------------------------------------------------------------------------------------------
 
     def _post(self, body: dict[str, Any], seconds: float) -> tuple[str, bytes]:
         import httpx2
 
-        client, deadlines = self._opened()
-        # Through the client's door for any endpoint: its own types of requests and replies, which are made and checked
-        # here anyway, take longer than all the rest of a call.
-        body, timeout = {**body, **self.options.extra_body}, _timeouts(seconds)
-        with _Translated(self, seconds), deadlines.until(time.monotonic() + seconds):
-            response = client.post(
-                "/chat/completions", cast_to=httpx2.Response, body=body, options={"timeout": timeout}
-            )
+        opened = self._opened()
+        content = json.dumps({**body, **self.options.extra_body}, ensure_ascii=False).encode(errors="replace")
+        # Sent over the client's own connections and with its headers, but made here: what the client does to make a
+        # request and to read a reply, which is checked here anyway, takes longer than all the rest of a call.
+        request = httpx2.Request(
+            "POST",
+            opened.url,
+            headers=opened.headers,
+            content=content,
+            extensions={"timeout": _timeouts(seconds).as_dict()},
+        )
+        with _Translated(self, seconds), opened.deadlines.until(time.monotonic() + seconds):
+            response = opened.connections.send(request)
+            if response.is_error:
+                raise self._turned_away(response)
             return response.headers.get("content-type", ""), response.content
 
     def _list_models(self) -> set[str]:
-        client, deadlines = self._opened()
-        with _Translated(self, SECONDS_OF_CHECK), deadlines.until(time.monotonic() + SECONDS_OF_CHECK):
-            raw = client.models.with_raw_response.list(timeout=_timeouts(SECONDS_OF_CHECK)).text
+        opened = self._opened()
+        with _Translated(self, SECONDS_OF_CHECK), opened.deadlines.until(time.monotonic() + SECONDS_OF_CHECK):
+            raw = opened.client.models.with_raw_response.list(timeout=_timeouts(SECONDS_OF_CHECK)).text
         try:
             listed = json.loads(raw)["data"]
             return {str(entry["id"]) for entry in listed}
         except (ValueError, KeyError, TypeError):
             raise malformed("", "its list of models cannot be read", self.options) from None
 
-    def _opened(self) -> tuple[openai.OpenAI, Deadlines]:
+    def _opened(self) -> _Open:
         with self._lock:
             if self._closed:
                 raise PassingError("the model's connections were closed")
-            if self._client is None or self._deadlines is None:
-                self._client, self._deadlines = _open_client(self.options)
-            return self._client, self._deadlines
+            if self._open is None:
+                self._open = _open_client(self.options)
+            return self._open
+
+    def _turned_away(self, response: httpx2.Response) -> ModelError:
+        headers = {name.lower(): value for name, value in response.headers.items()}
+        return failure(response.status_code, response.text, headers, self.options)
 
     def _timed_out(self, seconds: float) -> CallTimeout:
         return CallTimeout(f"no reply from {self.options.address} within {seconds:.3g} s")
@@ -156,14 +167,13 @@ class _Translated:
 
         options = self._model.options
         if isinstance(error, openai.APIStatusError):
-            headers = {name.lower(): value for name, value in error.response.headers.items()}
-            return failure(error.status_code, error.response.text, headers, options)
+            return self._model._turned_away(error.response)
         if isinstance(error, openai.APITimeoutError | httpx2.TimeoutException):
             return self._model._timed_out(self._seconds)
         if self._model._closed:
             return PassingError("the model's connections were closed")
         if isinstance(error, openai.APIConnectionError | httpx2.HTTPError):
-            cause = error.__cause__ or error
+            cause = error.__cause__ or error if isinstance(error, openai.APIConnectionError) else error
             reason = f"{type(cause).__name__}: {cause}".rstrip(": ")
             if "CERTIFICATE_VERIFY_FAILED" in reason:
                 return PermanentError(
@@ -176,7 +186,18 @@ class _Translated:
         return error
 
 
-def _open_client(options: ChatOptions) -> tuple[openai.OpenAI, Deadlines]:
+@frozen
+class _Open:
+    """An open client, with what a call is sent by: its connections, where to, and its headers."""
+
+    client: openai.OpenAI
+    connections: httpx2.Client
+    deadlines: Deadlines
+    url: httpx2.URL
+    headers: dict[str, str]
+
+
+def _open_client(options: ChatOptions) -> _Open:
     import httpx2
     import openai
 
@@ -203,7 +224,9 @@ def _open_client(options: ChatOptions) -> tuple[openai.OpenAI, Deadlines]:
     if not options.address.startswith("https://api.openai.com"):
         # From OPENAI_ORG_ID and OPENAI_PROJECT_ID: no business of another provider.
         client.organization = client.project = None
-    return client, deadlines
+    named = {**client.default_headers, **client.auth_headers}
+    headers = {name: value for name, value in named.items() if isinstance(value, str)}  # others say that there is none
+    return _Open(client, connections, deadlines, httpx2.URL(f"{options.base_url}/chat/completions"), headers)
 
 
 def _timeouts(seconds: float) -> Any:

@@ -125,13 +125,20 @@ class ModelCaller:
             return 0.0 if isinstance(error, PassingError) and self._plan_retry(error, request, call) else False
 
         make: Any = getattr(self._model, "run" if isinstance(request, AgentJob) else "complete")
-        for attempt in stamina.retry_context(again, attempts=self._policy.tries, timeout=None):
-            with attempt, self._limit.slot(call.not_before, request.deadline, self._cancelled) as waited:
+
+        def once() -> Any:
+            with self._limit.slot(call.not_before, request.deadline, self._cancelled) as waited:
                 call.waited += waited
                 reply = self._try(make, request, call)
                 self._limit.served()
                 return reply
-        raise AssertionError("unreachable: the last try returns or raises")
+
+        try:
+            return once()
+        except PassingError as error:
+            if self._policy.tries == 1 or again(error) is False:
+                raise
+        return stamina.retry(on=again, attempts=self._policy.tries - 1, timeout=None)(once)()
 
     def _try(self, make: Callable[[Any], Any], request: Any, call: _Call) -> Any:
         """One request: reserved, sent and settled."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
@@ -34,7 +34,9 @@ class EventLog:
         deliver: Callable[[Event], None] = lambda _: None,
         redactor: Redactor | None = None,
     ) -> None:
-        self._run, self._deliver, self._redactor = run_name, deliver, redactor or Redactor()
+        self._run, self._deliver = run_name, deliver
+        # Most texts of events are names that come again and again.
+        self._clean = lru_cache(maxsize=4096)((redactor or Redactor()).diagnostics)
         self._journal = Journal(run_folder / EVENTS)
         self._seq = max((row.get("seq", 0) for row in last_lines(self._journal.path, 20)), default=0)
         self._queue: SimpleQueue[Event | threading.Event | None] = SimpleQueue()
@@ -99,7 +101,7 @@ class EventLog:
         if isinstance(value, float):
             return value if math.isfinite(value) else None
         if isinstance(value, Mapping):
-            return {self._redactor.diagnostics(str(key)): self._plain(item) for key, item in value.items()}
+            return {self._clean(str(key)): self._plain(item) for key, item in value.items()}
         if isinstance(value, list | tuple | set | frozenset):
             return [self._plain(item) for item in value]
-        return self._redactor.diagnostics(value.as_posix() if isinstance(value, Path) else str(value))
+        return self._clean(value.as_posix() if isinstance(value, Path) else str(value))

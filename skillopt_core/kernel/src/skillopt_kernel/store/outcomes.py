@@ -226,8 +226,11 @@ def _write_attempt(folder: Path, attempt: Attempt) -> None:
         names = _stored_names(attempt)
         contents |= {names[name]: data for name, data in attempt.files.items()}
         contents[FILES] = files.json_line(names)
-    shutil.rmtree(folder, ignore_errors=True)
-    files.make_folder(folder)
+    try:
+        folder.mkdir(mode=files.FOLDER_MODE)
+    except OSError:  # the first one here, or something lies there
+        shutil.rmtree(folder, ignore_errors=True)
+        files.make_folder(folder)
     for name, data in contents.items():
         files.write_new(folder / name, data)
 
