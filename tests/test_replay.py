@@ -187,7 +187,7 @@ def test_an_agents_run_is_replayed_with_its_files(tmp_path: Path, executor: str)
     one = ("-o", "env.workers=1")  # more of them may begin a task that the early stop then leaves out
     project.run("train", "config.yaml", "--out", "run", *one).ok()
     before = len(jobs_done(project))
-    project.run("train", "config.yaml", "--out", "again", "--replay", "run").ok()
+    project.run("train", "config.yaml", "--out", "again", "--replay", "run", *one).ok()
     assert before == len(jobs_done(project))
     run, again = every_file(tmp_path / "run"), every_file(tmp_path / "again")
     assert [name for name in sorted({*run, *again}) if run.get(name) != again.get(name)] == []
