@@ -194,7 +194,7 @@ class _Open:
     connections: httpx2.Client
     deadlines: Deadlines
     url: httpx2.URL
-    headers: dict[str, str]
+    headers: httpx2.Headers
 
 
 def _open_client(options: ChatOptions) -> _Open:
@@ -224,9 +224,13 @@ def _open_client(options: ChatOptions) -> _Open:
     if not options.address.startswith("https://api.openai.com"):
         # From OPENAI_ORG_ID and OPENAI_PROJECT_ID: no business of another provider.
         client.organization = client.project = None
-    named = {**client.default_headers, **client.auth_headers}
-    headers = {name: value for name, value in named.items() if isinstance(value, str)}  # others say that there is none
-    return _Open(client, connections, deadlines, httpx2.URL(f"{options.base_url}/chat/completions"), headers)
+    # Without what the client tells of this machine, and without what it marks as not to be sent, which is no text.
+    told = {**client.default_headers, **client.auth_headers}
+    sent = {
+        name: value for name, value in told.items() if isinstance(value, str) and not name.startswith("X-Stainless")
+    }
+    url = httpx2.URL(f"{options.base_url}/chat/completions")
+    return _Open(client, connections, deadlines, url, httpx2.Headers(sent))
 
 
 def _timeouts(seconds: float) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
+import time
 from collections.abc import Callable, Mapping
 from functools import lru_cache, partial
 from pathlib import Path
@@ -16,6 +17,9 @@ from skillopt_kernel.store.files import Journal, json_line, last_lines, now
 from skillopt_kernel.store.redaction import Redactor
 
 EVENTS = "events.jsonl"
+
+GATHER = 0.01
+"""Seconds for which events are gathered before they are written: each write takes all other threads a turn."""
 
 
 class EventLog:
@@ -78,7 +82,7 @@ class EventLog:
     def _observe(self) -> None:
         items: list[Event | threading.Event | None] = []
         while None not in items:
-            # At least one, and all that are there: each write takes all other threads a turn.
+            time.sleep(GATHER)
             items = [self._queue.get() for _ in range(max(1, self._queue.qsize()))]
             lines = b"".join(json_line(item.as_json()) for item in items if isinstance(item, Event))
             self._trying(partial(self._journal.append, lines))
