@@ -99,15 +99,42 @@ def test_one_proposal_is_passed_on_without_a_call() -> None:
     assert not asked.requests
 
 
-def test_failures_are_merged_first_then_both_sides_once() -> None:
+def merges(asked: Asked) -> list[str]:
+    """Which prompts the merge calls had; those of one level are made at the same time."""
+    return [request.messages[0].text.partition(":")[0] for request in asked.requests]
+
+
+def test_two_sides_are_merged_by_one_call_failures_first_where_all_fits() -> None:
     asked = Asked(joined)
-    update = merge([proposal(1), proposal(2, "success"), proposal(3)], asked)
-    assert contents(update) == ["- rule 1", "- rule 3", "- rule 2"]
-    assert [request.messages[0].text.partition(":")[0] for request in asked.requests] == [
-        "merge_failure",
-        "merge_final",
-    ]
+    update = merge([proposal(1), proposal(2, "success"), proposal(3), proposal(4, "success")], asked)
+    assert contents(update) == ["- rule 1", "- rule 3", "- rule 2", "- rule 4"]
+    assert merges(asked) == ["merge_final"]
+    message = asked.requests[0].messages[-1].text
+    sides = ["failures", "failures", "successes", "successes"]
+    assert all(f"Patch {at} (from {side})" in message for at, side in enumerate(sides, 1))
     assert not update.errors
+
+
+@pytest.mark.parametrize(
+    ("failures", "successes", "batch_size", "calls"),
+    [
+        (2, 0, 8, ["merge_failure"]), (0, 3, 8, ["merge_success"]), (1, 1, 8, ["merge_final"]),
+        (4, 4, 8, ["merge_final"]), (9, 0, 8, ["merge_failure", "merge_failure"]),
+        (8, 1, 8, ["merge_failure", "merge_final"]), (9, 1, 8, ["merge_failure", "merge_final"]),
+        (1, 2, 2, ["merge_final", "merge_success"]),
+        (3, 3, 3, ["merge_failure", "merge_final", "merge_success"]),
+        (4, 3, 2, ["merge_failure"] * 3 + ["merge_final"] + ["merge_success"] * 2),
+    ],
+)  # fmt: skip
+def test_no_more_calls_are_made_than_the_size_of_a_merge_asks_for(
+    failures: int, successes: int, batch_size: int, calls: list[str]
+) -> None:
+    asked = Asked(joined)
+    given = [proposal(number) for number in range(failures)]
+    given += [proposal(failures + number, "success") for number in range(successes)]
+    update = merge(given, asked, batch_size)
+    assert sorted(merges(asked)) == calls
+    assert contents(update) == [f"- rule {number}" for number in range(failures + successes)]
 
 
 @pytest.mark.parametrize("batch_size", [1, 0, -3, 2, 3, 8])

@@ -9,6 +9,7 @@ from __future__ import annotations
 import heapq
 import itertools
 import threading
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
@@ -24,6 +25,10 @@ Ended = Callable[[Outcome | BaseException], None]
 
 LASTING = ("rejected", "worker")
 """Reasons for which an outcome is missing again if it is asked again."""
+
+BACKGROUND = 2
+"""The rank of what will be needed at the end only: it gets at most a quarter of the places, so that what the loop
+waits for finds the others free."""
 
 
 @attrs.frozen
@@ -48,12 +53,16 @@ def is_passing(outcome: Outcome) -> bool:
 
 @attrs.define(eq=False)
 class _Group:
-    """One call of `evaluate`: its jobs in the order asked, and what has arrived."""
+    """One call of `evaluate`: its jobs in the order asked, and what has arrived or is expected, by task id.
+
+    wanted  how many of the jobs are to be begun
+    """
 
     settled: Settled | None
+    in_order: bool
+    known: dict[str, Outcome]
     jobs: list[_Job] = attrs.field(factory=list)
-    arrived: dict[str, Outcome] = attrs.field(factory=dict)
-    last_arrived: int = -1
+    wanted: int = 0
     ended: int = 0
 
     def waits(self) -> bool:
@@ -62,9 +71,26 @@ class _Group:
             self.ended += 1
         return self.ended < len(self.jobs)
 
-    def arrive(self, index: int, outcome: Outcome) -> None:
-        self.arrived[outcome.task_id] = outcome
-        self.last_arrived = max(self.last_arrived, index)
+    def arrive(self, outcome: Outcome) -> bool:
+        """Take an outcome in. True if it was not known so, which can change what is wanted."""
+        before, self.known[outcome.task_id] = self.known.get(outcome.task_id), outcome
+        if before is None or not (before.scored and outcome.scored):
+            return True
+        return (before.hard, before.soft) != (outcome.hard, outcome.soft)
+
+    def plan(self) -> None:
+        """Work out `wanted`: the shortest prefix that settles it, if each comes out as expected; else all.
+
+        What has arrived beyond that prefix does not count, since the decision falls at a prefix. A task of which
+        nothing is known counts as a possible win.
+        """
+        self.wanted = len(self.jobs)
+        if self.settled is not None and self._enough(self.wanted):
+            self.wanted = bisect_left(range(self.wanted), True, key=self._enough)
+
+    def _enough(self, count: int) -> bool:
+        ids = (job.ask.task.id for job in self.jobs[:count])
+        return self.settled is not None and self.settled({id_: self.known[id_] for id_ in ids if id_ in self.known})
 
 
 @attrs.define(eq=False)
@@ -77,7 +103,7 @@ class _Job:
     running: bool = False
     outcome: Outcome | None = None
     retries: int = 0
-    groups: list[tuple[_Group, int]] = attrs.field(factory=list)
+    groups: list[_Group] = attrs.field(factory=list)
 
 
 @attrs.define(eq=False)
@@ -104,6 +130,7 @@ class AttemptPool:
     _numbers: Iterator[int] = attrs.field(init=False, factory=itertools.count)
     _running: int = attrs.field(init=False, default=0)
     _awaited: _Job | None = attrs.field(init=False, default=None)
+    _behind: int = attrs.field(init=False, default=0)
     _failure: BaseException | None = attrs.field(init=False, default=None)
     _stopping: bool = attrs.field(init=False, default=False)
     _scored: bool = attrs.field(init=False, default=False)
@@ -119,27 +146,31 @@ class AttemptPool:
         self._pump()
 
     def evaluate(
-        self, asks: Sequence[Ask], purpose: Purpose, *, settled: Settled | None = None, in_order: bool = False
+        self,
+        asks: Sequence[Ask],
+        purpose: Purpose,
+        *,
+        settled: Settled | None = None,
+        expected: Mapping[str, Outcome] | None = None,
+        in_order: bool = False,
     ) -> Iterator[Outcome]:
         """Yield one outcome for each ask, in the order asked.
 
-        `in_order` begins them in that order too; otherwise the longest expected is begun first. `settled` is
-        asked at each arrival, with what has arrived by task id; once it says yes, nothing beyond the last
-        arrival is begun. Closing the iterator drops what has not begun. Missing outcomes are asked again once all
-        others have ended.
+        `in_order` begins them in that order too; otherwise the longest expected is begun first. `settled` is asked
+        with outcomes by task id, whether a prefix with these outcomes is enough; more outcomes must not turn its yes
+        into a no. No more is begun than such a prefix, each task of it as it arrived, or as `expected` as long as it
+        has not: so nothing that is needed only if the expectation holds, and the rest once one falls.
+        Closing the iterator drops what has not begun. Missing outcomes are asked again once all others have ended.
         """
-        group = _Group(settled)
+        group = _Group(settled, in_order, dict(expected or {}))
         with self._changed:
-            for index, ask in enumerate(asks):
+            for ask in asks:
                 job = self._job(ask, purpose)
-                job.groups.append((group, index))
+                job.groups.append(group)
                 group.jobs.append(job)
                 if job.outcome is not None:
-                    group.arrive(index, job.outcome)
-            for job in group.jobs:
-                if job.outcome is None:
-                    self._enqueue(job, 0.0 if in_order else self._expected(job.ask))
-            self._check_settled(group)
+                    group.arrive(job.outcome)
+            self._begin(group)
         self._pump()
         return self._results(group)
 
@@ -233,6 +264,8 @@ class AttemptPool:
         if job is None:
             job = self._jobs[key] = _Job(key, ask, purpose, outcome=self._find(ask))
             self._scored = self._scored or job.outcome is not None
+        elif job.queued and purpose.rank < job.purpose.rank:  # fetched ahead, and waited for now
+            job.purpose, job.queued = attrs.evolve(job.purpose, rank=purpose.rank), False
         return job
 
     def _enqueue(self, job: _Job, expected: float) -> None:
@@ -248,43 +281,50 @@ class AttemptPool:
     def _next(self) -> _Job | None:
         """The job to start now, counted as running; `None` when there is none or no place for it."""
         with self._changed:
-            while self._queue and self._running < self._capacity() and self._failure is None:
-                *_, job = heapq.heappop(self._queue)
+            while self._queue and self._running < (capacity := self._capacity()) and self._failure is None:
+                rank, *_, job = self._queue[0]
+                if job.queued and rank >= BACKGROUND and 4 * self._behind >= capacity:
+                    return None
+                heapq.heappop(self._queue)
                 if job.queued:
                     job.queued, job.running = False, True
                     self._running += 1
+                    self._behind += rank >= BACKGROUND
                     return job
         return None
 
     def _ended(self, job: _Job, ended: Outcome | BaseException) -> None:
         with self._changed:
             self._running -= 1
+            self._behind -= job.purpose.rank >= BACKGROUND
             job.running = False
             if isinstance(ended, BaseException):  # carried to the loop's thread, which raises it there
                 self._failure = self._failure or ended
             else:
                 job.outcome, job.prefetched = ended, False
                 self._scored = self._scored or ended.scored
-                for group, index in job.groups:
-                    group.arrive(index, ended)
-                    self._check_settled(group)
+                for group in job.groups:
+                    if group.arrive(ended) and group.settled is not None:
+                        self._begin(group)
                 self._forget_unwanted(job)
             # The waiting thread is woken for nothing else: each time takes the others their turn.
             if job is self._awaited or self._failure is not None or not self._running:
                 self._changed.notify_all()
         self._pump()
 
-    def _check_settled(self, group: _Group) -> None:
-        # A decision falls at the shortest prefix that settles it, so tasks before the last arrival are still
-        # begun: a run that was killed and resumed has gaps there, an unbroken one has them in flight.
-        if group.settled is None or not group.arrived or not group.settled(group.arrived):
-            return
-        for job in group.jobs[group.last_arrived + 1 :]:
+    def _begin(self, group: _Group) -> None:
+        """Queue what is wanted of a group; what is not any more, and was not begun, is dropped."""
+        group.plan()
+        for job in group.jobs[: group.wanted]:
+            if job.outcome is None:
+                self._enqueue(job, 0.0 if group.in_order else self._expected(job.ask))
+        for job in group.jobs[group.wanted :]:
             if job.queued and len(job.groups) <= 1 and not job.prefetched:
                 job.queued = False
+        group.ended = 0
 
     def _release(self, job: _Job, group: _Group) -> None:
-        job.groups = [entry for entry in job.groups if entry[0] is not group]
+        job.groups = [other for other in job.groups if other is not group]
         self._forget_unwanted(job)
 
     def _forget_unwanted(self, job: _Job) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from skillopt_kernel.gating import compute_score
 from skillopt_kernel.history import RunSummary
-from skillopt_kernel.loop.attempts import Purpose
+from skillopt_kernel.loop.attempts import BACKGROUND, Purpose
 from skillopt_kernel.loop.commit import save
 from skillopt_kernel.loop.patience import ended_early
 from skillopt_kernel.loop.run import RunContext
@@ -29,6 +29,9 @@ TESTS = (
     ("final_test", "current", "test_eval_final"),
 )
 """Prefix in the summary, the skill's name in the loop's state, the folder."""
+
+START_TEST = Purpose("test", TESTS[0][2], rank=BACKGROUND)
+"""Of the start skill, which is known from the beginning: where places are free while the optimizer is asked."""
 
 TOLD = (
     "status", "best_step", "baseline_selection_hard", "best_selection_hard", "baseline_test_hard", "test_hard",

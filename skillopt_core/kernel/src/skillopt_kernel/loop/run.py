@@ -84,8 +84,8 @@ class RunTrial:
         settled: Callable[[Mapping[str, Outcome]], bool] | None = None,
     ) -> Iterator[Outcome]:
         asks = [Ask(skill, task, sample) for task in tasks]
-        stops = settled if self.early_stop else None
-        return self.run.pool.evaluate(asks, self.run.place.purpose, settled=stops, in_order=True)
+        stops, expected = (settled, self.current.outcomes) if self.early_stop else (None, None)
+        return self.run.pool.evaluate(asks, self.run.place.purpose, settled=stops, expected=expected, in_order=True)
 
 
 @define(eq=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from skillopt_kernel.history import RunSummary
 from skillopt_kernel.loop.epoch_end import end_epoch
-from skillopt_kernel.loop.final import finish
+from skillopt_kernel.loop.final import START_TEST, finish
 from skillopt_kernel.loop.patience import next_epoch
 from skillopt_kernel.loop.run import Place, RunContext
 from skillopt_kernel.loop.scoring import BASELINE, ensure_scored
@@ -35,7 +35,7 @@ def run_training(run: RunContext) -> RunSummary:
 
 
 def prefetch_start(run: RunContext) -> None:
-    """Begin the first rollout and, behind it, the baseline: neither waits for the other."""
+    """Begin the first rollout, behind it the baseline, and behind all the test of the start skill: none waits."""
     state, epoch = run.state_of_run, next_epoch(run.settings.train, run.state_of_run)
     # Not beyond an epoch whose end is to be taken again: its guidance may change the skill.
     left = [] if epoch is None else [step for step in run.plan.epoch(epoch) if step.number > state.step]
@@ -44,3 +44,5 @@ def prefetch_start(run: RunContext) -> None:
         run.pool.prefetch(asks, rollout_purpose(run, left[0], 0))
     if not state.current.outcomes:
         run.pool.prefetch([Ask(state.start.skill, task) for task in run.splits.selection], BASELINE)
+    if run.settings.evaluation.eval_test:
+        run.pool.prefetch([Ask(state.start.skill, task) for task in run.splits.test], START_TEST)

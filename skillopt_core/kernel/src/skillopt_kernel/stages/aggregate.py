@@ -1,8 +1,8 @@
-"""Aggregate: merge the proposals hierarchically, failures first."""
+"""Aggregate: merge the proposals in as few calls as they fit into, failures first."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -10,9 +10,14 @@ import attrs
 from skillopt_kernel.errors import ModelError
 from skillopt_kernel.hookspecs import hookimpl
 from skillopt_kernel.interfaces import Optimizer, Run, Step, UpdateMode
-from skillopt_kernel.records import Proposal, Update
+from skillopt_kernel.records import Proposal, Source, Update
 from skillopt_kernel.stages.asking import failure_sentence, in_parallel, payload_problem, read_items
 from skillopt_kernel.stages.evidence import items_as_json, joined, schema_text, section, skill_section
+
+Group = Sequence[tuple[Source, Update]]
+"""Patches, each with the side that it is from."""
+
+SIDES: Mapping[Source, str] = {"failure": "failures", "success": "successes"}
 
 Prompts = Callable[..., str]
 """`prompt(name, **values)`: one of the update mode's prompts with its variables filled."""
@@ -47,16 +52,20 @@ def merge_patches(
 ) -> Update:
     """Merge the items of all proposals into one update.
 
-    Proposals of failures are merged in groups of `batch_size` until one is left, those of successes likewise,
-    then both with each other, failures first. One proposal alone costs no call. A merge that fails, or that
-    answers with nothing where there was something, falls back to its inputs in order; `Update.errors` says so.
+    What comes from failures and what comes from successes is merged by one call where all of it fits: at most
+    `batch_size` proposals. While it does not, both sides are cut into groups of so many, each merged by a call of its
+    own, all at the same time. One proposal alone costs no call. A merge that fails, or that answers with nothing where
+    there was something, falls back to its inputs in order; `Update.errors` says so.
     Terminates for any `batch_size`: below 2 it counts as 2.
     """
     merger = Merger(skill, mode, optimizer, prompt, max(2, batch_size), workers, meta, room)
-    patches = [(p.source == "success", Update(p.items, p.reasoning)) for p in proposals if p.items]
-    failures = merger.tree([patch for success, patch in patches if not success], "merge_failure")
-    successes = merger.tree([patch for success, patch in patches if success], "merge_success")
-    merged = merger.merge([failures, successes], "merge_final", 0, "merge_final")
+    patches = [
+        (source, Update(one.items, one.reasoning))
+        for source in SIDES
+        for one in proposals
+        if one.items and one.source == source
+    ]
+    merged = merger.whole(patches)
     return attrs.evolve(
         merged,
         reasoning="\n".join(proposal.reasoning for proposal in proposals if proposal.reasoning),
@@ -77,30 +86,31 @@ class Merger:
     meta: str
     room: str
 
-    def tree(self, patches: list[Update], prompt: str, level: int = 1) -> Update:
-        """Merge level by level until one patch is left; groups keep their order, single ones pass through."""
-        if len(patches) <= 1:
-            return patches[0] if patches else Update(())
-        groups = [patches[at : at + self.batch_size] for at in range(0, len(patches), self.batch_size)]
-        merged = in_parallel(
-            self.workers,
-            lambda group: self.merge(group[1], prompt, level, f"{prompt}-{level}-{group[0]}"),
-            list(enumerate(groups)),
-        )
-        return self.tree(merged, prompt, level + 1)
+    def whole(self, patches: Group, level: int = 1) -> Update:
+        """Merge level by level until one call can merge what is left; groups keep their order, single ones pass."""
+        size = self.batch_size
+        if len(patches) <= size:
+            return self.merge(patches, level, 0)
+        sides = [[patch for patch in patches if patch[0] == source] for source in SIDES]
+        groups = [side[at : at + size] for side in sides for at in range(0, len(side), size)]
+        merged = in_parallel(self.workers, lambda one: self.merge(one[1], level, one[0]), list(enumerate(groups)))
+        return self.whole([(group[0][0], one) for group, one in zip(groups, merged, strict=True)], level + 1)
 
-    def merge(self, group: Sequence[Update], prompt: str, level: int, key: str) -> Update:
+    def merge(self, patches: Group, level: int, number: int) -> Update:
         """One merge call: the merged items, or the inputs in order and why. A patch beside empty ones costs no call."""
+        group = [patch for _, patch in patches]
         errors = tuple(error for patch in group for error in patch.errors)
         aside = tuple(report for patch in group for report in patch.set_aside)
         given = Update(tuple(item for patch in group for item in patch.items), errors=errors, set_aside=aside)
         if sum(bool(patch.items) for patch in group) <= 1:
             return given
+        sides = {source for source, _ in patches}
+        prompt = f"merge_{sides.pop()}" if len(sides) == 1 else "merge_final"
         system = self.prompt(prompt, level=str(level), schema=schema_text(self.mode), payload=self.mode.payload)
         payload = self.mode.payload
         try:
-            reply = self.optimizer(key).ask_json(
-                system, self._message(group, prompt), check=lambda value: payload_problem(value, payload)
+            reply = self.optimizer(f"{prompt}-{level}-{number}").ask_json(
+                system, self._message(patches), check=lambda value: payload_problem(value, payload)
             )
         except ModelError as error:
             return attrs.evolve(given, errors=(*errors, failure_sentence(error)))
@@ -110,17 +120,16 @@ class Merger:
             return attrs.evolve(given, errors=(*errors, kept), set_aside=aside + invalid)
         return Update(tuple(_at_level(item, level) for item in items), errors=errors, set_aside=aside + invalid)
 
-    def _message(self, group: Sequence[Update], prompt: str) -> str:
-        names = [" (from failures)", " (from successes)"] if prompt == "merge_final" else [""] * len(group)
+    def _message(self, patches: Group) -> str:
         blocks = [
-            f"### Patch {number}{name}: {len(patch.items)} items\n\n{items_as_json(self.mode, patch.items)}"
-            for number, (name, patch) in enumerate(zip(names, group, strict=True), 1)
+            f"### Patch {at} (from {SIDES[source]}): {len(one.items)} items\n\n{items_as_json(self.mode, one.items)}"
+            for at, (source, one) in enumerate(patches, 1)
         ]
         return joined(
             skill_section(self.skill),
             section("Room left", self.room),
             section("Advice from earlier epochs", self.meta),
-            section(f"Patches ({len(group)})", "\n\n".join(blocks)),
+            section(f"Patches ({len(patches)})", "\n\n".join(blocks)),
         )
 
 
