@@ -10,15 +10,18 @@ import random
 import threading
 from collections.abc import Callable, Mapping
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import attrs
 import pytest
+from http_world import answer, configure, make_project
 from skillopt_kernel.loop.attempts import AttemptPool, Ended, Purpose
 from skillopt_kernel.loop.preparing import prepare
 from skillopt_kernel.loop.run import RunContext, RunTrial
 from skillopt_kernel.records import Applied, Ask, GateDecision, Missing, Outcome, Score, Scored, Splits, Task
 from skillopt_testkit.project import Project
+from skillopt_testkit.servers import ChatServer
 
 from skillopt_core import load_config
 
@@ -280,3 +283,20 @@ def test_the_bonus_counts_in_what_is_expected(project: Project) -> None:
     run, fails = run_of(project, GATES["hard with density"]), [0.0] * 6 + [1.0] * 24
     decision, begun = counted(run, case_of(fails, fails), 24)
     assert (decision.action, len(begun)) == ("accept_new_best", 30)
+
+
+def test_a_stopped_candidate_is_recorded_by_its_bound_and_the_optimizer_is_told_at_most(tmp_path: Path) -> None:
+    """Steps 1 to 3 learn a rule each, step 4 proposes what spoils every answer."""
+    world = make_project(tmp_path)
+    with ChatServer(answer) as server:
+        config = configure(world, server, train={"num_epochs": 3}, gradient={"keep_step_buffer": True})
+        world.run("train", config, "--out", "run").ok()
+        told = [str(received.body["messages"][-1]["content"]) for received in server.requests]
+    stopped = world.json("run/history.json")[3]
+    numbers = {name: stopped[f"selection_{name}"] for name in ("hard", "soft", "bound", "asked", "compared")}
+    assert stopped["action"] == "reject"
+    assert numbers == {"hard": None, "soft": None, "bound": 0.625, "asked": 3, "compared": 3}
+    assert (stopped["candidate_gate_score"], stopped["bar"]) == (None, 0.625)
+    assert len(world.lines("run/steps/step_0004/selection_eval/results.jsonl")) == 3, "no other was begun"
+    sentence = "the score went from 0.6250 to at most 0.6250"
+    assert any(sentence in one for one in told if "What was tried before" in one)

@@ -5,7 +5,7 @@ import time
 
 import pytest
 from skillopt_kernel.errors import PermanentError, StoppedEarly
-from skillopt_kernel.loop.attempts import AttemptPool, Ended, Purpose
+from skillopt_kernel.loop.attempts import BACKGROUND, AttemptPool, Ended, Purpose
 from skillopt_kernel.records import Ask, Missing, Outcome, Score, Task
 
 PURPOSE = Purpose("rollout", "folder")
@@ -120,6 +120,73 @@ def test_a_lower_rank_is_begun_first() -> None:
     world.pool.prefetch(asks("sooner"), Purpose("rollout", "f", rank=0))
     list(world.pool.evaluate(asks("later", "sooner"), PURPOSE))
     assert world.begun == ["block", "sooner", "later"]
+
+
+class Held(World):
+    """Attempts that end when they are told to, in the thread that tells it."""
+
+    def start(self, ask: Ask, purpose: Purpose, done: Ended) -> None:
+        self.begun.append(ask.task.id)
+        self.done[ask.task.id] = (ask, done)
+
+    done: dict[str, tuple[Ask, Ended]]
+
+    def end(self, name: str, hard: float = 1.0) -> None:
+        ask, done = self.done.pop(name)
+        done(Outcome(name, "", "h", ask.sample, score=Score(hard, hard)))
+
+
+def held(capacity: int) -> Held:
+    world = Held(capacity)
+    world.done = {}
+    return world
+
+
+@pytest.mark.parametrize(("capacity", "places"), [(1, 1), (4, 1), (5, 2), (24, 6)])
+def test_what_is_needed_at_the_end_only_gets_a_quarter_of_the_places(capacity: int, places: int) -> None:
+    world = held(capacity)
+    behind, names = [f"b{n}" for n in range(40)], [f"t{n}" for n in range(40)]
+    world.pool.prefetch(asks(*behind), Purpose("test", "f", rank=BACKGROUND))
+    assert world.begun == behind[:places]
+    world.pool.prefetch(asks(*names), PURPOSE)
+    assert world.begun == behind[:places] + names[: capacity - places]
+    world.end("b0")
+    assert world.begun[-1] == names[capacity - places], "what is waited for comes first"
+
+
+def test_what_was_fetched_behind_is_begun_at_once_when_it_is_waited_for() -> None:
+    world = held(4)
+    behind = [f"b{n}" for n in range(4)]
+    world.pool.prefetch(asks(*behind), Purpose("test", "f", rank=BACKGROUND))
+    assert world.begun == ["b0"]
+    outcomes = world.pool.evaluate(asks(*behind), PURPOSE)
+    assert world.begun == behind
+    for name in reversed(behind):
+        world.end(name)
+    assert [one.task_id for one in outcomes] == behind
+    assert world.begun == behind, "nothing was asked twice"
+
+
+def test_no_more_is_begun_than_settles_it_if_all_comes_as_expected() -> None:
+    """Settled by three failures: three are expected to fail, and once one does not, all others are begun."""
+    expected = {f"t{n}": Outcome(f"t{n}", "", "h", 0, score=Score(float(n > 2), 0.0)) for n in range(6)}
+    world = held(10)
+    outcomes = world.pool.evaluate(
+        asks(*expected),
+        PURPOSE,
+        settled=lambda known: sum(one.hard == 0 for one in known.values()) >= 3,
+        expected=expected,
+        in_order=True,
+    )
+    assert world.begun == ["t0", "t1", "t2"]
+    world.end("t2", hard=0.0)
+    world.end("t0", hard=0.0)
+    assert world.begun == ["t0", "t1", "t2"]
+    world.end("t1", hard=1.0)
+    assert world.begun == list(expected)
+    for name in ("t3", "t4", "t5"):
+        world.end(name)
+    assert [one.task_id for one in outcomes] == list(expected)
 
 
 def test_closing_the_iterator_drops_what_has_not_begun() -> None:
