@@ -139,9 +139,9 @@ class _Comparison:
         )
         if not settled and not self.covers(len(shared)):
             action, told = "undecided", f"{self.too_few(len(shared), 'both skills')}; {told}"
-        best = None if against_best is None else against_best[1]
-        scores = {"hard": hard, "soft": soft, "score": score, "current_score": current_score, "best_score": best}
-        return self.decision(action, told, **scores, compared=len(shared))
+        best_score = None if against_best is None else against_best[1]
+        numbers = {"hard": hard, "soft": soft, "score": score, "current_score": current_score, "compared": len(shared)}
+        return self.decision(action, told, best_score=best_score, **numbers)
 
     def covers(self, count: int) -> bool:
         """Whether scores on so many tasks are enough to decide by."""

@@ -74,9 +74,8 @@ class _Group:
     def arrive(self, outcome: Outcome) -> bool:
         """Take an outcome in. True if it was not known so, which can change what is wanted."""
         before, self.known[outcome.task_id] = self.known.get(outcome.task_id), outcome
-        if before is None or not (before.scored and outcome.scored):
-            return True
-        return (before.hard, before.soft) != (outcome.hard, outcome.soft)
+        now, then = ((one.hard, one.soft) if one and one.scored else None for one in (outcome, before))
+        return now is None or now != then
 
     def plan(self) -> None:
         """Work out `wanted`: the shortest prefix that settles it, if each comes out as expected; else all.

@@ -18,12 +18,15 @@ from skillopt_kernel.loop.memory import kept, memory_text
 from skillopt_kernel.loop.patience import ended_early, epochs_without_best, is_last
 from skillopt_kernel.loop.plan import PlannedStep
 from skillopt_kernel.loop.run import Place, RunContext
-from skillopt_kernel.loop.scoring import accept, ask_missing, ensure_scored, write_selection
+from skillopt_kernel.loop.scoring import accept, ask_missing, ensure_scored, selection_fields, write_selection
 from skillopt_kernel.models.spending import tokens_by_stage
 from skillopt_kernel.records import Applied, GateDecision
 from skillopt_kernel.skill import shown, with_region
 from skillopt_kernel.stages.asking import failure_sentence
 from skillopt_kernel.store.files import write_json, write_text
+
+TOLD = ("accepts", "rejects", "skips", "best_score_at_epoch_end", "current_score_at_epoch_end")
+"""The fields of an epoch's record that its event carries."""
 
 GUIDED = "the protected region of guidance in the skill"
 """What a slow update updates, as `slow_result.json` says."""
@@ -72,14 +75,8 @@ def end_epoch(run: RunContext, number: int, steps: tuple[PlannedStep, ...]) -> N
     state.epoch_ended = number
     state.memory = kept(state.memory) if run.settings.gradient.keep_step_buffer else []
     save(run)
-    run.emit(
-        "epoch_finished",
-        **{name: getattr(record, name) for name in ("accepts", "rejects", "skips")},
-        best_score=record.best_score_at_epoch_end,
-        current_score=record.current_score_at_epoch_end,
-        ended_early=ended_early(run.settings.train, state),
-        warning=run.warned(),
-    )
+    told = {name.removesuffix("_at_epoch_end"): getattr(record, name) for name in TOLD}
+    run.emit("epoch_finished", **told, ended_early=ended_early(run.settings.train, state), warning=run.warned())
 
 
 def performed(
@@ -104,8 +101,7 @@ def slow_update(run: RunContext, epoch: EpochContext) -> dict[str, Any]:
         candidate = with_region(run.current.skill, "slow_update", made.content)
         decision = take_guidance(run, epoch, candidate)
         result |= {"action": decision.action, "reason": decision.reason, "candidate_hash": run.digest(candidate)}
-        result |= {"selection_hard": decision.hard, "selection_soft": decision.soft}
-        result |= {"update_origin": origin_of(epoch), "update_target": GUIDED}
+        result |= {**selection_fields(decision), "update_origin": origin_of(epoch), "update_target": GUIDED}
     write_json(folder / "slow_result.json", result)
     if made.pairs:
         write_json(folder / "comparison_pairs.json", list(made.pairs))

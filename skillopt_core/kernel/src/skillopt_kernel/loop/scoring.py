@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
 import attrs
 
@@ -52,6 +53,12 @@ def write_selection(run: RunContext, skill: str) -> None:
     """The results of a candidate on the selection tasks, as far as it was asked."""
     found = [run.outcomes.find(Ask(skill, task)) for task in run.splits.selection]
     write_results(run, run.place.purpose.folder, [outcome for outcome in found if outcome is not None])
+
+
+def selection_fields(decision: GateDecision) -> dict[str, Any]:
+    """What a record tells of how a candidate did on the selection tasks."""
+    names = ("hard", "soft", "bound", "asked", "compared", "missing")
+    return {f"selection_{name}": getattr(decision, name) for name in names}
 
 
 def score_selection(run: RunContext, scored: Scored, purpose: Purpose) -> Scored:

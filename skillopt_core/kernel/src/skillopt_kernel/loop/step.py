@@ -22,6 +22,7 @@ from skillopt_kernel.loop.scoring import (
     ask_missing,
     ensure_scored,
     refuse_nothing_scored,
+    selection_fields,
     write_results,
     write_selection,
 )
@@ -81,12 +82,8 @@ def take_step(run: RunContext, planned: PlannedStep) -> None:
     samples, memory = run.samples(planned.epoch), memory_text(state.memory)
     step = StepContext(planned, planned.number, planned.epoch, samples, memory, state.meta)
     skill = state.current.skill
-    run.emit(
-        "step_started",
-        tasks=sum(len(batch.tasks) for batch in planned.batches),
-        skill_hash=run.digest(skill),
-        skill_tokens=tokens_of(skill),
-    )
+    tasks = sum(len(batch.tasks) for batch in planned.batches)
+    run.emit("step_started", tasks=tasks, skill_hash=run.digest(skill), skill_tokens=tokens_of(skill))
     step.planned_budget = step.enforced_budget = run.hooks.edit_budget(run, step, None)
     for at in range(len(planned.batches)):
         roll_out_and_reflect(run, step, at, skill)
@@ -114,9 +111,8 @@ def roll_out_and_reflect(run: RunContext, step: StepContext, at: int, skill: str
         hard, soft = compute_score(outcomes)
         made |= {"hard": hard, "soft": soft, "missing": sum(not outcome.scored for outcome in outcomes)}
     if at + 1 < len(batches):
-        run.pool.prefetch(
-            asks_of(skill, batches[at + 1].tasks, step.samples), rollout_purpose(run, step.planned, at + 1)
-        )
+        following = asks_of(skill, batches[at + 1].tasks, step.samples)
+        run.pool.prefetch(following, rollout_purpose(run, step.planned, at + 1))
     with run.stage("reflect") as made:
         proposals = run.hooks.reflect(run, step, outcomes, skill)
         folder = run.directory.patches(step.number, step.planned.folder(at))
@@ -201,7 +197,7 @@ def make_record(run: RunContext, step: StepContext, decision: GateDecision, toke
         candidate_skill_tokens=tokens_of(applied.candidate) if applied is not None else None,
         gate_metric=run.gate.name,
         candidate_gate_score=decision.score,
-        **{f"selection_{name}": getattr(decision, name) for name in JUDGED},
+        **selection_fields(decision),
         bar=decision.current_score,
         **run.state_of_run.standing(),
         skill_len=len(run.current.skill),

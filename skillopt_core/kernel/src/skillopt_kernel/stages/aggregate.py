@@ -59,13 +59,8 @@ def merge_patches(
     Terminates for any `batch_size`: below 2 it counts as 2.
     """
     merger = Merger(skill, mode, optimizer, prompt, max(2, batch_size), workers, meta, room)
-    patches = [
-        (source, Update(one.items, one.reasoning))
-        for source in SIDES
-        for one in proposals
-        if one.items and one.source == source
-    ]
-    merged = merger.whole(patches)
+    patches = [(one.source, Update(one.items, one.reasoning)) for one in proposals if one.items]
+    merged = merger.whole(sorted(patches, key=lambda patch: patch[0]))  # failures first, in the alphabet too
     return attrs.evolve(
         merged,
         reasoning="\n".join(proposal.reasoning for proposal in proposals if proposal.reasoning),
