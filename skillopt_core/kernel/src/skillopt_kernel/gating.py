@@ -134,13 +134,12 @@ class _Comparison:
         verdict = "is above" if better else "is not above"
         shared = [outcome for outcome in own.values() if _scored(trial.current, outcome.task_id)]
         hard, soft = compute_score(shared)
-        told = (
-            f"{self.gate.name} {score:.4f} {verdict} the current skill's {current_score:.4f} over {len(shared)} tasks"
-        )
-        if not settled and not self.covers(len(shared)):
-            action, told = "undecided", f"{self.too_few(len(shared), 'both skills')}; {told}"
+        name, count = self.gate.name, len(shared)
+        told = f"{name} {score:.4f} {verdict} the current skill's {current_score:.4f} over {count} tasks"
+        if not settled and not self.covers(count):
+            action, told = "undecided", f"{self.too_few(count, 'both skills')}; {told}"
         best_score = None if against_best is None else against_best[1]
-        numbers = {"hard": hard, "soft": soft, "score": score, "current_score": current_score, "compared": len(shared)}
+        numbers = {"hard": hard, "soft": soft, "score": score, "current_score": current_score, "compared": count}
         return self.decision(action, told, best_score=best_score, **numbers)
 
     def covers(self, count: int) -> bool:

@@ -70,9 +70,8 @@ def test_skills(run: RunContext, parent: str = "", *, best_first: bool = False) 
     """The test outcomes of first, best and last skill, kept in folders of `parent`; equal skills are tested once."""
     tested: dict[str, tuple[Outcome, ...]] = {}
     known: dict[str, tuple[Outcome, ...]] = {}
-    asks = {
-        name: [Ask(getattr(run.state_of_run, name).skill, task) for task in run.splits.test] for _, name, _ in TESTS
-    }
+    state = run.state_of_run
+    asks = {name: [Ask(getattr(state, name).skill, task) for task in run.splits.test] for _, name, _ in TESTS}
     ranks = {"best": 0, "start": 1, "current": 2} if best_first else {}
     purposes = {name: Purpose("test", parent + folder, ranks.get(name, 0)) for _, name, folder in TESTS}
     for name, purpose in purposes.items():

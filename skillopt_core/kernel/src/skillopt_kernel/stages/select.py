@@ -67,14 +67,12 @@ def rank_and_select(
             section("Advice from earlier epochs", meta),
             section(f"Candidate edits ({len(items)})", lines),
         )
+
+        def problem(reply: Mapping[str, Any]) -> str | None:
+            return None if _indices(reply, len(items)) else '"selected_indices" names none of the items'
+
         try:
-            ranking = optimizer.ask_json(
-                prompt("ranking", budget=str(limit)),
-                user,
-                check=lambda reply: (
-                    None if _indices(reply, len(items)) else '"selected_indices" names none of the items'
-                ),
-            )
+            ranking = optimizer.ask_json(prompt("ranking", budget=str(limit)), user, check=problem)
             kept = _indices(ranking, len(items))[:limit] or kept
             update = attrs.evolve(update, ranking=ranking)
         except ModelError as error:
