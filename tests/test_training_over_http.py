@@ -56,7 +56,7 @@ def configure(project: Project, server: ChatServer, **changes: Mapping[str, Any]
         "env": {"name": "searchqa", "split_mode": "split_dir", "split_dir": "data", "workers": 4},
     }
     for name, change in changes.items():
-        sections[name] = {**sections[name], **change}
+        sections[name] = {**sections.get(name, {}), **change}
     return project.write("config.yaml", json.dumps(sections)).name
 
 
@@ -168,16 +168,17 @@ def test_a_final_test_without_a_score_is_incomplete_and_is_asked_again(project: 
     def gone(body: Mapping[str, Any]) -> Reply:
         number = re.search(r"number is (\d+)", body["messages"][-1]["content"])
         if body["model"] == "target" and number is not None and int(number[1]) > 14:
-            return Reply(delay=3)
+            return Reply(delay=6)
         return answer(body)
 
+    once = {"evaluation": {"missing_retries": 0}}
     with ChatServer(gone) as server:
-        mine = configure(project, server, env={"exec_timeout": 1})
+        mine = configure(project, server, env={"exec_timeout": 3}, **once)
         done = project.run("train", mine, "--out", "other")
     summary = project.json("other/summary.json")
     assert (done.code, summary["status"], summary["test_n"]) == (3, "incomplete", 0)
     assert summary["best_selection_hard"] == 1.0
     with ChatServer(answer) as server:
-        project.run("train", configure(project, server), "--out", "other").ok()
+        project.run("train", configure(project, server, **once), "--out", "other").ok()
         assert {received.body["model"] for received in server.requests} == {"target"}
     assert project.json("other/summary.json")["test_hard"] == 1.0
