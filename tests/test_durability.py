@@ -142,7 +142,7 @@ def ended(process: BaseProcess, code: int, said: Path) -> None:
 @pytest.fixture(scope="module")
 def killed(tmp_path_factory: pytest.TempPathFactory) -> Killed:
     folder = tmp_path_factory.mktemp("durability")
-    project = Project.make(folder, train=8, selection=8, test=8)
+    project = Project.make(folder, train=8, selection=8, test=16)
     project.write("world.yaml", two_rules_a_kind("{insight: 1.0, harmful: 0.0, distractors: 0.2, over_budget: 0.0}"))
     draw, lost = random.Random(4), list[Counter[str]]()
     with Reaper(Served.of(project), folder / "run", draw) as reaper:

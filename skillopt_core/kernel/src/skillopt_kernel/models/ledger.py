@@ -59,10 +59,10 @@ PRAGMA user_version = {_VERSION};
 COMMIT;
 """
 _SUMS = f"""
-count(*) AS calls, {", ".join(f"sum({name}) AS {name}" for name in TOLD)}, sum(status != '{OK}') AS failed_calls,
+count(*) AS calls, {", ".join(f"sum({name}) AS {name}" for name in TOLD if name != "usd")},
 sum(status = '{OK}' AND prompt_tokens IS NULL AND completion_tokens IS NULL) AS unknown_calls,
 sum(status = '{OK}' AND usd IS NULL) AS unpriced_calls, sum(served) AS served_calls, sum(replayed) AS replayed_calls,
-sum(seconds) AS seconds, sum(tries) AS tries
+sum(seconds) AS seconds, sum(tries) AS tries, round(sum(usd), 12) AS usd, sum(status != '{OK}') AS failed_calls
 """
 
 

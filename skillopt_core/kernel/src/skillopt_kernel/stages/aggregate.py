@@ -104,9 +104,8 @@ class Merger:
         system = self.prompt(prompt, level=str(level), schema=schema_text(self.mode), payload=self.mode.payload)
         payload = self.mode.payload
         try:
-            reply = self.optimizer(f"{prompt}-{level}-{number}").ask_json(
-                system, self._message(patches), check=lambda value: payload_problem(value, payload)
-            )
+            optimizer, message = self.optimizer(f"{prompt}-{level}-{number}"), self._message(patches)
+            reply = optimizer.ask_json(system, message, check=lambda value: payload_problem(value, payload))
         except ModelError as error:
             return attrs.evolve(given, errors=(*errors, failure_sentence(error)))
         items, invalid = read_items(self.mode, reply[payload])
