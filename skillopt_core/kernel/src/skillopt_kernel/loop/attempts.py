@@ -26,7 +26,7 @@ Ended = Callable[[Outcome | BaseException], None]
 LASTING = ("rejected", "worker")
 """Reasons for which an outcome is missing again if it is asked again."""
 
-BACKGROUND = 2
+BACKGROUND = 3
 """The rank of what will be needed at the end only: it gets at most a quarter of the places, so that what the loop
 waits for finds the others free."""
 

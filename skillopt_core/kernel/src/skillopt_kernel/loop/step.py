@@ -40,9 +40,6 @@ TOLD = (
 )  # fmt: skip
 """The fields of a step's record that its event carries."""
 
-JUDGED = ("hard", "soft", "bound", "asked", "compared", "missing")
-"""The fields of a gate's decision that the record has with `selection_` before their names."""
-
 
 @define(eq=False)
 class StepContext:

@@ -44,5 +44,5 @@ def prefetch_start(run: RunContext) -> None:
         run.pool.prefetch(asks, rollout_purpose(run, left[0], 0))
     if not state.current.outcomes:
         run.pool.prefetch([Ask(state.start.skill, task) for task in run.splits.selection], BASELINE)
-    if run.settings.evaluation.eval_test:
+    if run.settings.evaluation.eval_test and not run.account.budget.limits:  # under a limit training comes first
         run.pool.prefetch([Ask(state.start.skill, task) for task in run.splits.test], START_TEST)
