@@ -164,8 +164,10 @@ def run_of(project: Project, evaluation: Mapping[str, Any]) -> RunContext:
     changes = [f"evaluation.{key}={value}" for key, value in evaluation.items()] + ["train.samples_per_task=3"]
     prepared = prepare(load_config(project.folder / "config.yaml", changes), ())
     parts: dict[str, Any] = attrs.asdict(prepared, recurse=False)
-    wanted = {field.name for field in attrs.fields(RunContext) if field.init and field.default is attrs.NOTHING}
-    run = RunContext(**parts, **dict.fromkeys(wanted - set(parts)))
+    wanted: set[str] = {
+        field.name for field in attrs.fields(RunContext) if field.init and field.default is attrs.NOTHING
+    }
+    run = RunContext(**dict.fromkeys(wanted) | parts)
     run.place.purpose = FOLDER
     return run
 
