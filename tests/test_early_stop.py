@@ -163,11 +163,9 @@ def run_of(project: Project, evaluation: Mapping[str, Any]) -> RunContext:
     """A prepared run that is not opened: nothing is written, and the pool is the one of each case."""
     changes = [f"evaluation.{key}={value}" for key, value in evaluation.items()] + ["train.samples_per_task=3"]
     prepared = prepare(load_config(project.folder / "config.yaml", changes), ())
-    parts: dict[str, Any] = attrs.asdict(prepared, recurse=False)
-    wanted: set[str] = {
-        field.name for field in attrs.fields(RunContext) if field.init and field.default is attrs.NOTHING
-    }
-    run = RunContext(**dict.fromkeys(wanted) | parts)
+    missing = [field.name for field in attrs.fields(RunContext) if field.init and field.default is attrs.NOTHING]
+    parts: dict[str, Any] = dict.fromkeys(missing) | attrs.asdict(prepared, recurse=False)
+    run = RunContext(**parts)
     run.place.purpose = FOLDER
     return run
 
