@@ -130,7 +130,7 @@ def test_a_run_that_goes_on_ends_as_one_that_ran_through(tmp_path: Path) -> None
 @pytest.mark.parametrize("fault", ["malformed_replies", "empty_replies", "refusals"])
 def test_bad_replies_are_counted_and_end_nothing(tmp_path: Path, mode: str, fault: str) -> None:
     keys = (f"skill_update_mode={mode}", "lr_control_mode=autonomous", "use_slow_update=false")
-    summary, steps = run(tmp_path / "run", *keys, more=(*SHORT, f"model.optimizer_simulated_{fault}=0.6"))
+    summary, steps = run(tmp_path / "run", *keys, more=(*SHORT, f"model.optimizer_simulated_{fault}=0.8"))
     assert summary.status == "finished"
     assert summary.total_steps == 4
     assert sum(summary.model_failures.values()) > 0
