@@ -123,7 +123,7 @@ def test_o_c1_an_estimate_prints_calls_and_a_range_first(project: Project, capsy
         words = [*backends, f"model.openai_compatible_base_url={server.url}", "model.target=a", "model.optimizer=b"]
         out = told(capsys, project.folder / "config.yaml", "-o", *words)
         assert not server.requests
-        assert re.search(r"^Calls +about 104 \(52 to 132\)$", out, re.MULTILINE)
+        assert re.search(r"^Calls +about 104 \(52 to 128\)$", out, re.MULTILINE)
         assert "unknown, as no price is known of" in out
         assert all(f"{role}: {model} at {server.url}" in out for role, model in (("target", "a"), ("optimizer", "b")))
     assert sorted(path for path in project.folder.rglob("*")) == before
@@ -219,7 +219,7 @@ def test_the_budget_is_told_in_a_sentence(project: Project, capsys: pytest.Captu
 
     assert "budget.calls (60) admits about 1 of 4 steps: all need about" in line("budget.calls=60")
     assert "is enough for what is expected" in line("budget.calls=120")
-    assert "budget.calls (500) is enough: at most 132 calls are needed" in line("budget.calls=500")
+    assert "budget.calls (500) is enough: at most 128 calls are needed" in line("budget.calls=500")
     assert "budget.usd (1) cannot be compared: a price is unknown" in line("budget.usd=1")
 
 
