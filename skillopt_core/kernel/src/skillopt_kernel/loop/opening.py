@@ -99,7 +99,8 @@ def budget_for(prepared: Prepared, shared: Budget | None) -> Budget:
     limits = BudgetSettings() if prepared.replay else prepared.settings.budget
     budget = shared or Budget(limits, prepared.settings.place_of, prepared.settings.model.prices)
     roles = ("target",) if prepared.evaluates else ("target", "optimizer")
-    budget.check({role: prepared.models.sample(role) for role in roles})
+    if budget.limits:  # without one no price is looked up before the first call
+        budget.check({role: prepared.models.sample(role) for role in roles})
     return budget
 
 
