@@ -6,6 +6,8 @@ import fcntl
 import os
 import pty
 import signal
+import subprocess
+import sys
 import termios
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -169,3 +171,14 @@ def test_a_listing_that_cannot_be_written_is_an_error_and_one_that_nobody_reads_
     )
     done = made.start("calls", "unbroken", "--list", stdout=unread).wait()
     assert (done.code, done.err) == (0, "")
+
+
+def test_what_a_display_has_left_unwritten_is_no_error_of_the_command(
+    unread: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)  # with it nothing is held back
+    code = (
+        "import click, sys; from skillopt_kernel.cli.main import run_command as run; "
+        "sys.exit(run(click.Command('c', callback=lambda: print(end='held back')), []))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], stdout=unread, check=False).returncode == 0

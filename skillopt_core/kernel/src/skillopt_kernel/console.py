@@ -19,7 +19,7 @@ def echo(text: str = "") -> None:
     Where nobody reads any more, what is written is dropped. Raises `SkillOptError`, once, where it cannot be written
     for another reason, such as a full disk.
     """
-    _write(sys.stdout, text)
+    _write(sys.stdout, f"{text}\n")
 
 
 def error(text: str) -> None:
@@ -27,7 +27,16 @@ def error(text: str) -> None:
     from skillopt_kernel.store.patterns import redact_diagnostics
 
     with suppress(SkillOptError):
-        _write(sys.stderr, redact_diagnostics(text))
+        _write(sys.stderr, f"{redact_diagnostics(text)}\n")
+
+
+def flush() -> None:
+    """Write what a display has left in standard output; what cannot be written is dropped.
+
+    Python itself would try once more when the process ends, and make its exit code 120.
+    """
+    with suppress(SkillOptError):
+        _write(sys.stdout, "")
 
 
 class LogLines(logging.Handler):
@@ -42,7 +51,7 @@ def _write(stream: TextIO | None, text: str) -> None:
         return
     encoding = getattr(stream, "encoding", None) or "utf-8"
     try:
-        stream.write(text.encode(encoding, errors="replace").decode(encoding) + "\n")
+        stream.write(text.encode(encoding, errors="replace").decode(encoding))
         stream.flush()
     except OSError as failure:
         # What could not be written stays in the stream's buffer, and would fail again when the process ends.

@@ -107,6 +107,8 @@ def run_command(command: click.Command, args: Sequence[str] | None = None, name:
     except Exception as error:
         sentence, code = explained(error)
         console.error(f"Error: {sentence}")
+    finally:
+        console.flush()
     return code if isinstance(code, int) else 0
 
 
