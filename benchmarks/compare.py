@@ -58,7 +58,7 @@ def final_skill(out: Path, pattern: str) -> str:
     return found[0].read_text(encoding="utf-8")
 
 
-def test_score(url: str, data: Path, skill: str) -> float:
+def score_on_test_tasks(url: str, data: Path, skill: str) -> float:
     """The share of the test questions that the target answers right with this skill."""
     client = openai.OpenAI(api_key="none-needed", base_url=url)
     questions = read_questions(data, "test")
@@ -109,7 +109,7 @@ def compared(chosen: argparse.Namespace, folder: Path, url: str) -> dict[str, di
         rows[name] = run(command, url, folder / f"{name}.log")
         rows[name]["skill"] = final_skill(folder / name, pattern)
     for row in rows.values():
-        row["score"] = test_score(url, data, row["skill"])
+        row["score"] = score_on_test_tasks(url, data, row["skill"])
     return rows
 
 

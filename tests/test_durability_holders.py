@@ -114,7 +114,7 @@ def test_other_data_and_another_start_skill_are_refused(made: Struck, stopped: s
     for name, key in (("skill.md", "start_skill (hash of what the target is shown)"), ("data/val/items.json", "data")):
         text = (folder / name).read_text()
         (folder / name).write_text(text.replace("few words", "one word").replace("Which", "Say which"))
-        made.train(stopped, "-q").refused(f"{key}: was ")
+        assert "--fresh" in made.train(stopped, "-q").refused(f"{key}: was ").err
         (folder / name).write_text(text)
 
 

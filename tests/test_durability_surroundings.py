@@ -120,7 +120,7 @@ def test_a_folder_that_may_not_be_looked_into_is_told_at_the_start(struck: tuple
     folder.mkdir(mode=0)
     for command in (("train", "mine.yaml", "--out", f"{out}/run"), ("status", f"{out}/run"), ("calls", f"{out}/run")):
         done = made.start(*command, prepare=bound_by_permissions).wait()
-        done.refused("Permission denied")
+        assert "a defect" not in done.refused("Permission denied").err
     folder.chmod(0o700)
 
 
@@ -136,6 +136,7 @@ def test_a_run_directory_that_becomes_read_only_is_told_and_goes_on_afterwards(
     folder.chmod(0o700)
     (folder / "steps" / "step_0002").chmod(0o700)
     made.goes_on(out)
+    assert (folder / "summary.json").exists()
 
 
 # A folder that moves, goes, or is not one -----------------------------------------------------------------------
@@ -187,6 +188,7 @@ def test_files_where_folders_should_be_are_told(struck: tuple[Struck, str, Path]
     (folder / "steps").unlink()
     (folder / "kept").rename(folder / "steps")
     made.goes_on(out)
+    assert (folder / "summary.json").exists()
 
 
 @pytest.mark.parametrize("path", ["x" * 300, "/".join(["x" * 200] * 25)], ids=["name", "path"])
@@ -200,3 +202,4 @@ def test_a_path_in_which_the_files_below_are_too_long_is_told(made: Struck) -> N
     path = "/".join(["x" * 100] * 6)
     done = made.train(path, "-q")
     done.refused(f"cannot write {path}/calls.sqlite: ", "(its path is too long for SQLite)", "another folder (--out)")
+    assert "a defect" not in done.err

@@ -27,6 +27,7 @@ def test_what_nobody_reads_is_dropped(unread: TextIO, monkeypatch: pytest.Monkey
     for _ in range(3):
         echo("a line")
         error("another")
+    assert os.path.samestat(os.fstat(unread.fileno()), Path(os.devnull).stat())
 
 
 def test_a_process_may_have_been_begun_without_its_streams(
