@@ -34,6 +34,10 @@ TESTS_BEHIND = 2
 """Rank of the start skill's test; rollout and gate have 0, the baseline 1."""
 
 
+NEEDED = ("config.json", "summary.json", "history.json", "events.jsonl", "calls.sqlite")
+"""What a finished run has, and is read here."""
+
+
 class Call(NamedTuple):
     """One row of calls.sqlite, as far as it is needed here."""
 
@@ -245,7 +249,13 @@ def table(found: Mapping[str, Any]) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("run", type=Path, help="the folder of a finished run")
-    print(table(measure(parser.parse_args().run)))
+    run = parser.parse_args().run
+    lacking = [name for name in NEEDED if not (run / name).exists()]
+    if lacking:
+        parser.error(
+            f"{run} is not the folder of a finished run: it has no {lacking[0]}. Name one that has come to its end."
+        )
+    print(table(measure(run)))
     return 0
 
 
