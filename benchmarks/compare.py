@@ -26,7 +26,8 @@ from pathlib import Path
 from typing import Any
 
 import openai
-from measured_training import WORKERS, machine, tell, write_config
+from measured_training import WORKERS, write_config
+from reporting import machine, tell
 from simulated_server import reset, serving, stats
 from simulated_world import read_questions, score_of, write_data
 

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import attrs
+from reporting import tell
 from skillopt_kernel.hookspecs import hookimpl
 from skillopt_kernel.loop.run import RunContext, RunTrial
 from skillopt_testkit.project import Project
@@ -156,11 +157,7 @@ def main() -> int:
     parser.add_argument("--write", action="store_true", help="write benchmarks/results/early_stop.md")
     arguments = parser.parse_args()
     text, same = table()
-    print(text)
-    if arguments.write:
-        target = Path(__file__).parent / "results" / "early_stop.md"
-        target.parent.mkdir(exist_ok=True)
-        target.write_text(f"# The early stop of the gate\n\n{text}\n", encoding="utf-8")
+    tell("The early stop of the gate", "early_stop", text, write=arguments.write)
     return 0 if same else 1
 
 

@@ -25,6 +25,7 @@ from datetime import datetime
 from pathlib import Path
 
 from attrs import evolve
+from reporting import tell
 from skillopt_kernel.config.schema import EnvSettings
 from skillopt_kernel.execution import AttemptResult
 from skillopt_kernel.interfaces import DriverContext
@@ -152,11 +153,7 @@ def main() -> int:
     parser.add_argument("--write", action="store_true", help="write benchmarks/results/executors.md")
     arguments = parser.parse_args()
     table = measure()
-    print(table)
-    if arguments.write:
-        target = Path(__file__).parent / "results" / "executors.md"
-        target.parent.mkdir(exist_ok=True)
-        target.write_text(f"# Attempts that need a CPU\n\n{table}\n", encoding="utf-8")
+    tell("Attempts that need a CPU", "executors", table, write=arguments.write)
     return 0
 
 

@@ -21,6 +21,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from reporting import tell
 from skillopt_kernel.models.call_text import CallKey, describe_request
 from skillopt_kernel.models.calling import NOBODYS, ModelCaller, _Call
 from skillopt_kernel.models.ledger import Ledger
@@ -111,11 +112,7 @@ def main() -> int:
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         rounds = {threads: [one_round(threads, seed, Path(folder)) for seed in range(ROUNDS)] for threads in (1, 24)}
-    print(table(rounds))
-    if arguments.write:
-        target = Path(__file__).parent / "results" / "ledger.md"
-        target.parent.mkdir(exist_ok=True)
-        target.write_text(f"# What the ledger costs\n\n{table(rounds)}\n", encoding="utf-8")
+    tell("What the ledger costs", "ledger", table(rounds), write=arguments.write)
     return 0
 
 

@@ -15,7 +15,6 @@ import contextlib
 import cProfile
 import json
 import os
-import platform
 import pstats
 import resource
 import subprocess
@@ -137,22 +136,6 @@ def write_config(folder: Path, url: str, changes: Mapping[str, Mapping[str, Any]
     path = folder / "config.yaml"
     path.write_text(json.dumps({"_base_": "package:skillopt_kernel/default.yaml", **sections}), encoding="utf-8")
     return path
-
-
-def machine() -> str:
-    """What it ran on, for a table: no name of a machine, no path."""
-    load = f"load {os.getloadavg()[0]:.1f} at the end" if hasattr(os, "getloadavg") else "load unknown"
-    return (
-        f"{os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}; shared with others: {load}."
-    )
-
-
-def tell(title: str, name: str, text: str, *, write: bool) -> None:
-    """Print a table, and write it to `results/<name>.md` if asked to."""
-    print(text)
-    if write:
-        target = Path(__file__).parent / "results" / f"{name}.md"
-        target.write_text(f"# {title}\n\n{text}\n", encoding="utf-8")
 
 
 def main(arguments: list[str]) -> int:

@@ -20,6 +20,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from reporting import tell
 from skillopt_kernel.store.patterns import replace_secrets
 from skillopt_kernel.store.redaction import Redactor
 
@@ -104,11 +105,7 @@ def main() -> int:
     parser.add_argument("--write", action="store_true", help="write benchmarks/results/redaction.md")
     arguments = parser.parse_args()
     told = table()
-    print(told)
-    if arguments.write:
-        target = Path(__file__).parent / "results" / "redaction.md"
-        target.parent.mkdir(exist_ok=True)
-        target.write_text(f"# What replacing secrets costs\n\n{told}\n", encoding="utf-8")
+    tell("What replacing secrets costs", "redaction", told, write=arguments.write)
     return 0
 
 

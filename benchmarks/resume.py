@@ -20,7 +20,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from measured_training import machine, tell, write_config
+from measured_training import write_config
+from reporting import machine, tell
 from simulated_world import RIGHT, rule, write_data
 from skillopt_kernel import StoppedEarly, hookimpl, train
 

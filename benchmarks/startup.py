@@ -16,7 +16,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from pathlib import Path
+
+from reporting import tell
 
 STARTS = 10
 LIMIT = 150.0
@@ -66,11 +67,7 @@ def main() -> int:
     parser.add_argument("--write", action="store_true", help="write benchmarks/results/startup.md")
     arguments = parser.parse_args()
     medians = measure()
-    print(table(medians))
-    if arguments.write:
-        target = Path(__file__).parent / "results" / "startup.md"
-        target.parent.mkdir(exist_ok=True)
-        target.write_text(f"# Start of the command\n\n{table(medians)}\n", encoding="utf-8")
+    tell("Start of the command", "startup", table(medians), write=arguments.write)
     return 0 if medians["skillopt --help"] < LIMIT else 1
 
 

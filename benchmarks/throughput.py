@@ -21,7 +21,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from measured_training import WORKERS, in_own_process, machine, tell, write_config
+from measured_training import WORKERS, in_own_process, write_config
+from reporting import machine, tell
 from simulated_server import serving
 from simulated_world import write_data
 

@@ -16,7 +16,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from measured_training import in_own_process, machine, tell, write_config
+from measured_training import in_own_process, write_config
+from reporting import machine, tell
 from simulated_server import reset, serving, stats
 from simulated_world import write_data
 

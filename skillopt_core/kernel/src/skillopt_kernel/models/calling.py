@@ -117,8 +117,6 @@ class ModelCaller:
         return reply
 
     def _with_retries(self, request: Any, call: _Call) -> Any:
-        import stamina
-
         # stamina says whether and how often; the endpoint's limit says when: there every caller waits together,
         # and a wait ends when the run is stopped. So stamina itself is told to wait 0 seconds.
         def again(error: Exception) -> bool | float:
@@ -138,6 +136,8 @@ class ModelCaller:
         except PassingError as error:
             if self._policy.tries == 1 or again(error) is False:
                 raise
+        import stamina  # most calls succeed at once
+
         return stamina.retry(on=again, attempts=self._policy.tries - 1, timeout=None)(once)()
 
     def _try(self, make: Callable[[Any], Any], request: Any, call: _Call) -> Any:
