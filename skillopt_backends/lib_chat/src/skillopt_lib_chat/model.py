@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import httpx2
     import openai
 
+    from skillopt_lib_chat.connections import Connections
     from skillopt_lib_chat.deadlines import Deadlines
 
 CONNECT_SECONDS = 10.0
@@ -96,8 +97,7 @@ class OpenAIChatModel:
         with self._lock:
             opened, self._open, self._closed = self._open, None, True
         if opened is not None:
-            opened.deadlines.shut_down()
-            opened.client.close()
+            opened.connections.close()
 
     # The client ------------------------------------------------------------------------------------------------
 
@@ -106,7 +106,7 @@ class OpenAIChatModel:
 
         opened = self._opened()
         content = json.dumps({**body, **self.options.extra_body}, ensure_ascii=False).encode(errors="replace")
-        # Sent over the client's own connections and with its headers, but made here: what the client does to make a
+        # Sent with the client's headers, but made here: what the client does to make a
         # request and to read a reply, which is checked here anyway, takes longer than all the rest of a call.
         request = httpx2.Request(
             "POST",
@@ -191,7 +191,7 @@ class _Open:
     """An open client, with what a call is sent by: its connections, where to, and its headers."""
 
     client: openai.OpenAI
-    connections: httpx2.Client
+    connections: Connections
     deadlines: Deadlines
     url: httpx2.URL
     headers: httpx2.Headers
@@ -201,7 +201,8 @@ def _open_client(options: ChatOptions) -> _Open:
     import httpx2
     import openai
 
-    from skillopt_lib_chat.deadlines import Deadlines, use
+    from skillopt_lib_chat.connections import Connections
+    from skillopt_lib_chat.deadlines import Deadlines
 
     key = options.api_key.strip() or NO_KEY
     if not key.isascii() or not key.isprintable():
@@ -209,17 +210,15 @@ def _open_client(options: ChatOptions) -> _Open:
             f"the key for {options.address} holds a character that no key has (a line break, or one outside ASCII). "
             f"Set it anew in {options.setting('api_key')}."
         )
-    # As many connections as there are threads: how many there are is the kernel's to say.
-    limits = httpx2.Limits(max_connections=None, max_keepalive_connections=None, keepalive_expiry=30.0)
-    connections, deadlines = openai.DefaultHttpxClient(limits=limits), Deadlines()
-    use(deadlines, connections)
+    deadlines = Deadlines()
+    connections = Connections(deadlines)
     client = openai.OpenAI(
         api_key=key,
         admin_api_key="",
         base_url=options.base_url,
         max_retries=0,
         timeout=_timeouts(options.timeout_seconds),
-        http_client=connections,
+        http_client=connections.open(),
     )
     if not options.address.startswith("https://api.openai.com"):
         # From OPENAI_ORG_ID and OPENAI_PROJECT_ID: no business of another provider.

@@ -77,14 +77,18 @@ def _private(path: str | Path, flags: int) -> int:
 
 def write_new(path: Path, data: bytes) -> None:
     """Write a file that nothing refers to yet, into a folder that is there: not synced, not renamed into place."""
-    with writing(path), open(path, "xb", buffering=0, opener=_private) as handle:
-        _write_all(handle, data)
+    with writing(path):
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), FILE_MODE)
+        try:
+            _write_all(descriptor, data)
+        finally:
+            os.close(descriptor)
 
 
-def _write_all(handle: Any, data: bytes) -> None:
-    written = handle.write(data)
+def _write_all(descriptor: int, data: bytes) -> None:
+    written = os.write(descriptor, data)
     while written < len(data):
-        written += handle.write(data[written:])
+        written += os.write(descriptor, data[written:])
 
 
 def write_bytes(path: Path, data: bytes) -> None:
@@ -205,7 +209,7 @@ class Journal:
         offset = self.size
         with writing(self.path):
             try:
-                _write_all(self._handle, line)
+                _write_all(self._handle.fileno(), line)
             except OSError:
                 # A full disk takes a part of a line. Without it the file is whole again.
                 self._handle.truncate(offset)
