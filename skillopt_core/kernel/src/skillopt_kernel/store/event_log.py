@@ -100,7 +100,9 @@ class EventLog:
 
     def _plain(self, value: Any) -> Any:
         """As JSON values: texts redacted, numbers that JSON has not as null, other objects as their text."""
-        if value is None or isinstance(value, bool | int):
+        if isinstance(value, str):
+            return self._clean(value)
+        if value is None or isinstance(value, int):
             return value
         if isinstance(value, float):
             return value if math.isfinite(value) else None

@@ -38,7 +38,7 @@ def now() -> str:
 
 
 @contextmanager
-def writing(path: Path) -> Iterator[None]:
+def writing(path: Path | str) -> Iterator[None]:
     """Turn an `OSError` while `path` is written into a `RunDirectoryError` that says what to do."""
     try:
         yield
@@ -46,7 +46,7 @@ def writing(path: Path) -> Iterator[None]:
         raise refused(path, error.strerror or error) from error
 
 
-def refused(path: Path, reason: object) -> RunDirectoryError:
+def refused(path: Path | str, reason: object) -> RunDirectoryError:
     """The error for what the system does not let us write, or read."""
     return RunDirectoryError(
         f"cannot write {path}: {reason}. Free the space, correct the permissions, move what is in the way, or choose "
@@ -75,7 +75,7 @@ def _private(path: str | Path, flags: int) -> int:
     return os.open(path, flags, FILE_MODE)
 
 
-def write_new(path: Path, data: bytes) -> None:
+def write_new(path: Path | str, data: bytes) -> None:
     """Write a file that nothing refers to yet, into a folder that is there: not synced, not renamed into place."""
     with writing(path):
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), FILE_MODE)

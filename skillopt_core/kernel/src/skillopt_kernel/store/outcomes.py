@@ -242,7 +242,7 @@ def _write_folder(folder: Path, contents: Mapping[str, bytes]) -> None:
         shutil.rmtree(folder, ignore_errors=True)
         files.make_folder(folder)
     for name, data in contents.items():
-        files.write_new(folder / name, data)
+        files.write_new(f"{folder}/{name}", data)
 
 
 def _stored_names(attempt: Attempt) -> dict[str, str]:
