@@ -39,11 +39,8 @@ class Connections:
             # Past the client's own round, which looks for cookies, credentials and hooks that there are not.
             response = client._transport_for_url(request.url).handle_request(request)
             response.request = request
-            if response.has_redirect_location:
-                response.close()
-                return client.send(request)
             response.read()
-            return response
+            return client.send(request) if response.has_redirect_location else response
         finally:
             self._idle.append(client)
 

@@ -58,10 +58,8 @@ def usd_of(model: str, endpoint: str, usage: Usage, prices: Mapping[str, Price] 
     if given is not None and told:
         cached = 0 if given.cached_input is None else min(cached, read)
         return ((read - cached) * given.input + cached * (given.cached_input or 0) + written * given.output) / 1e6
-    if usage.usd is not None:
+    if usage.usd is not None or not told or not endpoint.startswith("http"):
         return usage.usd
-    if not told or not endpoint.startswith("http"):
-        return None
     # To find out that there is none takes as long as to ask an endpoint near by.
     return _public_usd(model, endpoint, *tokens) if _has_public_price(model, endpoint) else None
 
@@ -100,9 +98,8 @@ def most_prompt_tokens(request: ChatRequest | AgentJob) -> int:
     texts, images = [json.dumps(request.schema)] if request.schema else [], 0
     for message in request.messages:
         texts += [message.text, *(f"{call.name} {call.arguments}" for call in message.tool_calls)]
-        images += (
-            0 if isinstance(message.content, str) else sum(isinstance(part, ImagePart) for part in message.content)
-        )
+        parts = () if isinstance(message.content, str) else message.content
+        images += sum(isinstance(part, ImagePart) for part in parts)
     texts += [json.dumps([tool.name, tool.description, dict(tool.parameters)]) for tool in request.tools]
     around = TOKENS_AROUND * (1 + len(request.messages) + len(request.tools))
     return sum(len(text.encode("utf-8", "replace")) for text in texts) + around + TOKENS_OF_IMAGE * images

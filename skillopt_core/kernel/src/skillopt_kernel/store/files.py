@@ -86,9 +86,8 @@ def write_new(path: Path | str, data: bytes) -> None:
 
 
 def _write_all(descriptor: int, data: bytes) -> None:
-    written = os.write(descriptor, data)
-    while written < len(data):
-        written += os.write(descriptor, data[written:])
+    while data:
+        data = data[os.write(descriptor, data) :]
 
 
 def write_bytes(path: Path, data: bytes) -> None:

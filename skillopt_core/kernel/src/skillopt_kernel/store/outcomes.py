@@ -133,9 +133,7 @@ class OutcomeStore:
         """The whole attempt that was kept because its scoring failed, so that only scoring is asked again."""
         with self._changed:
             kept = self._read(self._unscored.get(self._key(ask)))
-        if kept is None or kept.attempt is None:
-            return None
-        return _read_attempt(self._root / kept.folder, kept.attempt)
+        return _read_attempt(self._root / kept.folder, kept.attempt) if kept and kept.attempt else None
 
     def sync(self) -> None:
         """Make what is committed survive a loss of power."""
