@@ -19,12 +19,14 @@ class Connections:
 
     One client for all would look at each of its idle connections, with a call of the system for each, whenever a
     request begins and whenever one ends: with 24 threads that takes longer than the request itself.
+
+    follow_redirects  whether a request is sent on to where its endpoint says
     """
 
-    def __init__(self, deadlines: Deadlines) -> None:
+    def __init__(self, deadlines: Deadlines, follow_redirects: bool = True) -> None:
         import httpx2
 
-        self._deadlines = deadlines
+        self._deadlines, self._follow = deadlines, follow_redirects
         self._certificates: ssl.SSLContext = httpx2.create_ssl_context()  # takes longer than all else of a client
         self._idle: deque[httpx2.Client] = deque()
         self._all: list[httpx2.Client] = []
@@ -40,7 +42,7 @@ class Connections:
             response = client._transport_for_url(request.url).handle_request(request)
             response.request = request
             response.read()
-            return client.send(request) if response.has_redirect_location else response
+            return client.send(request) if self._follow and response.has_redirect_location else response
         finally:
             self._idle.append(client)
 
@@ -53,7 +55,7 @@ class Connections:
 
         # How many requests are under way at once is the kernel's to say.
         limits = httpx2.Limits(max_connections=None, max_keepalive_connections=None, keepalive_expiry=IDLE_SECONDS)
-        client = openai.DefaultHttpxClient(limits=limits, verify=self._certificates)
+        client = openai.DefaultHttpxClient(limits=limits, verify=self._certificates, follow_redirects=self._follow)
         use(self._deadlines, client)
         self._all.append(client)
         return client
