@@ -51,6 +51,30 @@ def test_azure_s_paths() -> None:
     assert "azure-key" not in chat.headers.get("authorization", "")
 
 
+@pytest.mark.parametrize("status", [301, 307, 308])
+def test_a_key_of_azure_goes_to_no_other_address_than_the_one_that_is_set(status: int) -> None:
+    with ChatServer() as other:
+        there = f"{other.root}/openai/responses"
+        with ChatServer([Reply("moved", status=status, headers={"Location": f"{there}?sig=a"})]) as server:
+            root = f"{server.root}/openai"
+            with pytest.raises(PermanentError) as caught:
+                model(root, api_key="azure-key", azure_api_version="v", api="responses").complete(ASK)
+        assert other.requests == []
+    assert f"{other.root}/openai, and no other" in str(caught.value) and "sig" not in str(caught.value)
+    assert "AZURE_OPENAI_ENDPOINT" in str(caught.value)
+
+
+@pytest.mark.parametrize("token", [None, lambda: TOKEN])
+def test_a_call_that_is_sent_on_elsewhere_takes_neither_key_nor_token_along(token: Any) -> None:
+    with ChatServer() as other:
+        moved = Reply("moved", status=308, headers={"Location": f"{other.url}/chat/completions"})
+        with ChatServer([moved]) as server:
+            assert model(server.url, api_key="own-key-0123456789", token=token).complete(ASK).text == "ok"
+        (received,) = other.requests
+    assert received.body["model"] == "my deployment"
+    assert "own-key-0123456789" not in repr(received) and TOKEN not in repr(received)
+
+
 def test_a_variable_of_the_client_s_own_reaches_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("AZURE_OPENAI_AD_TOKEN", "AZURE_OPENAI_API_KEY", "OPENAI_API_KEY", "OPENAI_ORG_ID",
                  "OPENAI_PROJECT_ID", "OPENAI_ADMIN_KEY"):  # fmt: skip
