@@ -134,6 +134,8 @@ class Backend(Protocol):
     """A provider for one role. `capabilities` maps each role it can play to a subset of {"chat", "agent"}.
 
     Optional, found by name: `tells`, what its replies say of their use, a subset of {"tokens", "usd"}; default: tokens.
+    `enter(folder)`, called with the run's directory before a model is opened. `waiting()`, after calls that raised
+    `Pending`: how many wait for what, and what to do. `close()`, called when the run is over.
     """
 
     capabilities: Mapping[str, frozenset[str]]
