@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from skillopt_kernel import train
-from skillopt_kernel.errors import Pending, PermanentError
+from skillopt_kernel.errors import Pending
 from skillopt_kernel.models.ledger import CALLS, Ledger
 from skillopt_testkit.project import Project
 
@@ -96,9 +96,7 @@ def comparable(name: str, text: str) -> Any:
     return plain(json.loads(text)) if name.endswith(".json") else text
 
 
-def test_a_training_by_files_ends_as_one_by_the_same_models(
-    project: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_training_by_files_ends_as_one_by_the_same_models(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     train(configure(project, "simulated", **WHOLE), out="direct")
     config, stages, stops = configure(project, "handoff", **WHOLE), set[str](), 0
     while True:
@@ -130,3 +128,89 @@ def ledger_sums(run: str) -> list[dict[str, Any]]:
         return ledger.sums("role")
     finally:
         ledger.close()
+
+
+def test_only_what_is_answered_goes_on_and_nothing_is_asked_twice(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Half of the answers at a time, on the command line: exit code 3, the folder and the number of open calls."""
+    config = configure(project, "handoff", train={"num_epochs": 1}, evaluation={"eval_test": False})
+    stops, folder = 0, project.folder / "run/handoff"
+    while (done := project.run("train", config, "--out", "run")).code == 3:
+        stops += 1
+        questions = open_questions(folder)
+        assert questions
+        assert "Traceback" not in done.err
+        assert not done.err.startswith("Error"), "waiting is no error"
+        told = [int(count) for count in re.findall(r"^\S+: (\d+) calls? wait", done.err, re.M)]
+        assert sum(told) == len(questions)
+        assert "run/handoff" in done.err
+        for question in questions[len(questions) // 2 + 1 :]:  # of one at least one is answered
+            question.rename(question.with_suffix(".held"))
+        answer_all(monkeypatch, folder)
+        for held in folder.glob("*.held"):
+            held.rename(held.with_suffix(".md"))
+    done.ok()
+    assert stops > 5
+    assert project.json("run/summary.json")["status"] == "finished"
+    answered = list((folder / "answered").glob("*.answer.md"))
+    assert ledger_sums("run")[0]["calls"] + ledger_sums("run")[1]["calls"] == len(answered)
+    assert all(row["failed_calls"] == 0 for row in ledger_sums("run"))
+
+
+def test_what_hangs_on_no_open_call_is_done_meanwhile(project: Project) -> None:
+    """One analyst at a time: all of the step are asked; the baseline and the start skill's test are done."""
+    model = {"optimizer_backend": "handoff", "target_backend": "simulated", "judge_backend": "simulated"}
+    config = configure(project, "mixed", gradient={"analyst_workers": 1, "minibatch_size": 1})
+    sections = project.json(config)
+    project.write(config, json.dumps({**sections, "model": model}))
+    with pytest.raises(Pending, match=r"^optimizer: 6 calls wait for answers in run/handoff"):
+        train(config, out="run")
+    assert len(open_questions(Path("run/handoff"))) == 6
+    rows = project.lines("run/outcomes.jsonl")
+    places = [row["folder"].split("/")[0] for row in rows]
+    assert (places.count("selection_eval_baseline"), places.count("test_eval_baseline"), len(rows)) == (6, 4, 16)
+    stopped = [event for event in project.lines("run/events.jsonl") if event["event"] == "run_failed"]
+    assert [event["error"] for event in stopped] == ["Pending"]
+    assert not [event for event in project.lines("run/events.jsonl") if event.get("ok") is False]
+
+
+def test_answers_that_cannot_be_used_end_the_command_with_a_sentence(project: Project) -> None:
+    config, folder = configure(project, "handoff"), project.folder / "run/handoff"
+    assert project.run("train", config, "--out", "run").code == 3
+    first, second, third, *_ = open_questions(folder)
+    first.with_suffix(".answer.md").write_bytes(b"")
+    second.with_suffix(".answer.md").write_bytes(b"caf\xe9")
+    done = project.run("train", config, "--out", "run")
+    assert done.code == 3
+    for sentence in (f"{first.stem}.answer.md is empty", f"{second.stem}.answer.md is not UTF-8 at byte 3"):
+        assert sentence in done.err
+    third.write_text(third.read_text("utf-8").replace("stands", "stood"), encoding="utf-8")
+    third.with_suffix(".answer.md").write_text("four", encoding="utf-8")
+    project.run("train", config, "--out", "run").refused(f"{third.stem}.answer.md is not taken", "or was edited")
+    third.with_suffix(".answer.md").unlink()
+    assert project.run("train", config, "--out", "run").code == 3
+    assert "stood" not in third.read_text("utf-8")
+
+
+def test_a_worker_process_hands_on_that_a_call_is_pending(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = configure(project, "handoff", execution={"executor": "processes"}, evaluation={"eval_test": False})
+    with pytest.raises(Pending, match="target: 12 calls wait"):
+        train(config, out="run")
+    answer_all(monkeypatch, Path("run/handoff"))
+    with pytest.raises(Pending, match=r"^optimizer: "):
+        train(config, out="run")
+
+
+def test_a_limit_on_calls_counts_those_that_were_answered(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = configure(project, "handoff", train={"num_epochs": 1}, evaluation={"eval_test": False})
+    calls = None
+    for out in ("free", "limited"):
+        while True:
+            try:
+                summary = train(config, [] if calls is None else [f"budget.calls={calls}"], out=out)
+                break
+            except Pending:
+                answer_all(monkeypatch, Path(out) / "handoff")
+        calls = sum(row["calls"] for row in ledger_sums(out))
+        assert summary.status == "finished", "the limit is what it needs, and no more was counted"

@@ -34,11 +34,13 @@ class HandoffBackend:
     """Implements `Backend`: each role as a chat model that somebody else plays. Used from many threads at once.
 
     folder    where the questions lie, `None` outside a run
+    reading   held while an answer is looked for and moved: two calls may be the same where nothing names them
     """
 
     model: str
     folder: Path | None = None
     tells = frozenset[str]()
+    reading: Any = field(init=False, factory=threading.Lock)
     _open: dict[str, tuple[str, str]] = field(init=False, factory=dict)
     _asked: set[str] = field(init=False, factory=set)
     _roles: set[str] = field(init=False, factory=set)
@@ -146,7 +148,8 @@ class HandoffModel:
             )
         question = Question(self.backend.folder, self.role, self.model, request)
         try:
-            reply = self._answered(question)
+            with self.backend.reading:
+                reply = self._answered(question)
         except Unusable as unusable:
             self._wait(question, str(unusable))
         if reply is None:
