@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     )
 
 Finding = tuple[Literal["ok", "warning", "error"], str]
-"""One finding of a check: how bad, and a sentence."""
+"""One finding of a check: how bad, and a sentence. `skillopt doctor` asks every driver with a method `check`."""
 
 
 @frozen
@@ -96,10 +96,10 @@ class Environment(Protocol):
     targets    which kinds of target it can work with: a subset of {"chat", "agent"}
     isolation  "thread": one instance serves all threads at once and must bear it; "process": one a worker
 
-    Optional methods, found by name: `evidence(task, attempt) -> Mapping[str, str]` (named sections for
-    analysts, training tasks only), `prompts() -> Mapping[str, str]` (analyst prompts of its own),
-    `describe(task) -> str` (one line for reports), `initial_skill() -> str` (where training starts when the
-    configuration names no skill) and `save_splits(folder)` (write what a split by ratio gave into the run).
+    Optional methods, found by name: `evidence(task, attempt) -> Mapping[str, str]` (named sections for analysts,
+    training tasks only), `prompts() -> Mapping[str, str]` (analyst prompts of its own), `describe(task) -> str` (one
+    line for reports), `initial_skill() -> str` (where training starts when the configuration names no skill),
+    `save_splits(folder)` (write what a split by ratio gave) and `check() -> list[Finding]`.
     """
 
     targets: frozenset[str]
@@ -133,9 +133,8 @@ class AgentHarness(Protocol):
 class Backend(Protocol):
     """A provider for one role. `capabilities` maps each role it can play to a subset of {"chat", "agent"}.
 
-    Optional, found by name: `tells`, what its replies say of their use, a subset of {"tokens", "usd"}; default: tokens.
-    `enter(folder)`, called with the run's directory before a model is opened. `waiting()`, after calls that raised
-    `Pending`: how many wait for what, and what to do. `close()`, called when the run is over.
+    Optional, found by name: `tells`, what its replies say of their use, a subset of {"tokens", "usd"} (tokens);
+    `enter(folder)`, told the run's before a model is opened; `waiting()`, what waits after `Pending`; `close()`.
     """
 
     capabilities: Mapping[str, frozenset[str]]
@@ -238,8 +237,7 @@ class UpdateOptimizer(Optimizer, Protocol):
     """The optimizer as an update mode may ask it when it applies an update, for a whole text.
 
     prompt   fills one of the mode's own prompts as the run uses it: the configuration may have replaced it
-    memory   what was tried before, as text; meta: advice from earlier epochs; room: how much may be added to the
-             skill. All may be empty.
+    memory   what was tried before; meta: advice from earlier epochs; room: what may be added. Each may be empty
     """
 
     @property
