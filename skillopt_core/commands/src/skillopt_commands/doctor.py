@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import textwrap
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import attrs
 import click
@@ -73,7 +73,7 @@ def report_text(report: Report) -> str:
     lines = []
     for one in report.found:
         head = f"{one.check:<{width}}  {one.result:<7}  "
-        options = {"break_long_words": False, "break_on_hyphens": False}  # a path can be copied as it is
+        options: Any = {"break_long_words": False, "break_on_hyphens": False}  # a path can be copied as it is
         lines.append(textwrap.fill(one.text, WIDTH, initial_indent=head, subsequent_indent=" " * len(head), **options))
     counts = {name: sum(one.result == name for one in report.found) for name in ("error", "warning")}
     told = ", ".join(f"{count} {name}{'s' * (count > 1)}" for name, count in counts.items() if count)
