@@ -16,21 +16,29 @@ from skillopt_kernel.plugins.discovery import installed
 from skillopt_kernel_config_probes import Folder
 
 
+TABLE = {
+    ("openai_chat", "openai_chat"): ("", "azure", "azure-openai", "azure_openai", "openai", "openai_chat"),
+    ("claude_chat", "claude_chat"): ("claude", " Claude ", "anthropic", "claude_chat"),
+    ("copilot_chat", "copilot_chat"): ("copilot", "copilot_cli", "github_copilot", "copilot_chat"),
+    ("openai_compatible", "openai_compatible"): (
+        "openai_compatible", "openai_compatible_chat", "openai-compatible", "compat",
+    ),
+    ("openai_chat", "codex_exec"): ("codex", "codex_exec"),
+    ("openai_chat", "claude_code_exec"): ("claude_code_exec",),
+    ("openai_chat", "cursor_exec"): ("cursor", "cursor_agent", "cursor_exec"),
+    ("openai_chat", "copilot_exec"): ("copilot_exec",),
+    ("openai_chat", "qwen_chat"): ("qwen", "qwen_chat"),
+    ("openai_chat", "minimax_chat"): ("minimax", "MiniMax_Chat"),
+    ("simulated", "simulated"): ("simulated",),
+    ("handoff", "handoff"): ("handoff",),
+    ("acme_chat", "acme_chat"): ("acme_chat",),
+}  # fmt: skip
+"""Optimizer and target -> the labels that set them so: the ten backends under all their names, and others."""
+
+
 @pytest.mark.parametrize(
-    ("label", "optimizer", "target"),
-    [
-        ("", "openai_chat", "openai_chat"), ("azure_openai", "openai_chat", "openai_chat"),
-        ("azure", "openai_chat", "openai_chat"), ("openai", "openai_chat", "openai_chat"),
-        ("openai_chat", "openai_chat", "openai_chat"), (" Claude ", "claude_chat", "claude_chat"),
-        ("anthropic", "claude_chat", "claude_chat"), ("codex", "openai_chat", "codex_exec"),
-        ("codex_exec", "openai_chat", "codex_exec"), ("copilot", "copilot_chat", "copilot_chat"),
-        ("github_copilot", "copilot_chat", "copilot_chat"), ("compat", "openai_compatible", "openai_compatible"),
-        ("openai-compatible", "openai_compatible", "openai_compatible"), ("cursor", "openai_chat", "cursor_exec"),
-        ("claude_code_exec", "openai_chat", "claude_code_exec"), ("copilot_exec", "openai_chat", "copilot_exec"),
-        ("qwen", "openai_chat", "qwen_chat"), ("minimax", "openai_chat", "minimax_chat"),
-        ("simulated", "simulated", "simulated"), ("acme_chat", "acme_chat", "acme_chat"),
-    ],
-)  # fmt: skip
+    ("label", "optimizer", "target"), [(label, *roles) for roles, labels in TABLE.items() for label in labels]
+)
 def test_a_label_names_the_backends_of_the_roles(label: str, optimizer: str, target: str) -> None:
     plan = plan_roles(label)
     assert plan.backends == {"optimizer": optimizer, "target": target, "judge": optimizer}
