@@ -15,7 +15,6 @@ from skillopt_kernel.models.roles import ROLES, plan_roles
 from skillopt_kernel.plugins.discovery import installed
 from skillopt_kernel_config_probes import Folder
 
-
 TABLE = {
     ("openai_chat", "openai_chat"): ("", "azure", "azure-openai", "azure_openai", "openai", "openai_chat"),
     ("claude_chat", "claude_chat"): ("claude", " Claude ", "anthropic", "claude_chat"),
