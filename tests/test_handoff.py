@@ -180,15 +180,16 @@ def test_answers_that_cannot_be_used_end_the_command_with_a_sentence(project: Pr
     first, second, third, *_ = open_questions(folder)
     first.with_suffix(".answer.md").write_bytes(b"")
     second.with_suffix(".answer.md").write_bytes(b"caf\xe9")
-    done = project.run("train", config, "--out", "run")
-    assert done.code == 3
+    with pytest.raises(Pending) as pending:
+        train(config, out="run")
     for sentence in (f"{first.stem}.answer.md is empty", f"{second.stem}.answer.md is not UTF-8 at byte 3"):
-        assert sentence in done.err
+        assert sentence in str(pending.value)
     third.write_text(third.read_text("utf-8").replace("stands", "stood"), encoding="utf-8")
     third.with_suffix(".answer.md").write_text("four", encoding="utf-8")
     project.run("train", config, "--out", "run").refused(f"{third.stem}.answer.md is not taken", "or was edited")
     third.with_suffix(".answer.md").unlink()
-    assert project.run("train", config, "--out", "run").code == 3
+    with pytest.raises(Pending):
+        train(config, out="run")
     assert "stood" not in third.read_text("utf-8")
 
 
