@@ -67,6 +67,19 @@ def test_without_a_configuration_it_tells_what_is_installed() -> None:
     assert shown.stdout.endswith("All is well.\n")
 
 
+def test_a_broken_plugin_stops_who_names_it(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    project.write("site/lab-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: lab\nVersion: 1.0\n")
+    project.write("site/lab-1.0.dist-info/entry_points.txt", "[skillopt.gates]\nlab = lab_gate:plugin\n")
+    project.write("site/lab_gate.py", "import nothing_of_this_name\n")
+    monkeypatch.syspath_prepend(project.folder / "site")
+    alone, beside = checks(), checks("config.yaml")
+    for found, result in ((alone, "error"), (beside, "warning")):
+        told, sentence = found["gate plugins"][0]
+        assert told == result
+        assert "nothing_of_this_name" in sentence
+    assert "nothing_of_this_name" in errors(checks("config.yaml", "-o", "evaluation.gate_metric=lab"))[0]
+
+
 def test_a_configuration_that_can_be_trained_is_well_and_nothing_is_written(project: Project) -> None:
     before = files(project.folder)
     found = checks("config.yaml")

@@ -14,7 +14,10 @@ from skillopt_commands.checks.finding import Report
 
 
 def check_installed(report: Report, *, listed: bool) -> None:
-    """What every configuration needs; `listed`: with the names of all plugins."""
+    """What every configuration needs; `listed`: by itself, with the names of all plugins.
+
+    Beside a configuration a broken plugin is a warning: one that it names is found with it.
+    """
     report.add(
         "python", "ok", f"{platform.python_implementation()} {platform.python_version()} on {platform.platform()}"
     )
@@ -28,7 +31,7 @@ def check_installed(report: Report, *, listed: bool) -> None:
             cure = f"Install all of one version: pip install --upgrade skillopt-kernel {name}."
             report.add("versions", "warning", f"{name} is {version}, the kernel {kernel}. {cure}")
     for plugin, problem in broken(found):
-        report.add(f"{plugin.kind} plugins", "error", problem)
+        report.add(f"{plugin.kind} plugins", "error" if listed else "warning", problem)
     if listed:
         for kind in KINDS:
             names = sorted({plugin.name for plugin in found if plugin.kind == kind})
