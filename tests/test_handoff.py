@@ -177,6 +177,7 @@ def test_answers_that_cannot_be_used_end_the_command_with_a_sentence(project: Pr
     config, folder = configure(project, "handoff"), project.folder / "run/handoff"
     done = project.run("train", config, "--out", "run")
     assert (done.code, done.err.splitlines()[0][:45]) == (3, "target: 16 calls wait for answers in run/hand"), done.err
+    assert "Stopped: target: 16 calls wait for answers in run/handoff" in project.run("status", "run").ok().out
     first, second, third, *_ = open_questions(folder)
     first.with_suffix(".answer.md").write_bytes(b"")
     second.with_suffix(".answer.md").write_bytes(b"caf\xe9")
