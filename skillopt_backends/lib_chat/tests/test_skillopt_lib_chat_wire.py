@@ -38,7 +38,7 @@ def test_every_option_of_a_call() -> None:
     request = ChatRequest(
         (Message("user", "hello"),), schema={"type": "object"}, max_tokens=9, effort="low", temperature=0.0, seed=7
     )
-    body = request_body(request, options(send_effort=True, send_seed=True, structured_output=True, temperature=1.5))
+    body = request_body(request, options(efforts=("low",), send_seed=True, structured_output=True, temperature=1.5))
     assert body["max_tokens"] == 9
     assert body["temperature"] == 0.0, "a call's own temperature wins, and zero is one"
     assert (body["seed"], body["reasoning_effort"]) == (7, "low")

@@ -37,7 +37,13 @@ _TOO_LONG = re.compile(
     r"|maximum.{0,20}(prompt|input) (length|tokens)",
     re.IGNORECASE | re.DOTALL,
 )
-_REFUSED_CODES = frozenset({"content_filter", "content_policy_violation", "responsibleaipolicyviolation"})
+_REFUSED_CODES = frozenset(
+    {"content_filter", "content_policy_violation", "responsibleaipolicyviolation", "image_content_policy_violation"}
+    | {"bio_policy", "misalignment_policy_violation"}
+)
+_API_NAMES = {"chat_completions": "Chat Completions", "responses": "Responses"}
+_STATUS_OF_CODE = {"rate_limit_exceeded": 429, "invalid_prompt": 400, "data_residency_mismatch": 403}
+"""Codes of errors inside an answer of status 200 -> the HTTP status that means the same."""
 LONGEST_DETAIL = 300
 """Characters of the endpoint's own words that a message quotes."""
 
@@ -75,6 +81,8 @@ def _is_too_long(status: int, message: str) -> bool:
 
 
 def _cure(status: int, where: str, detail: str, message: str, options: ChatOptions) -> str:
+    if status in (401, 403) and options.token is not None:
+        return f"{where} rejected the token{detail if status == 403 else ''}. {options.sign_in}"
     if status == 401:
         given = "was rejected" if options.api_key else "is missing"
         return f"the key for {where} {given}. Set a valid one in {options.setting('api_key')}."
@@ -84,8 +92,9 @@ def _cure(status: int, where: str, detail: str, message: str, options: ChatOptio
             f"`model.{options.role}`, or set another key in {options.setting('api_key')}."
         )
     if status in (404, 405):
+        api = _API_NAMES[options.api]
         return (
-            f"{where} does not know the model {options.model!r} or has no Chat Completions there{detail}. Check "
+            f"{where} does not know the model {options.model!r} or has no {api} there{detail}. Check "
             f"`model.{options.role}` and {options.setting('base_url')}."
         )
     if "max_completion_tokens" in message or "'max_tokens'" in message:
@@ -110,6 +119,34 @@ def malformed(content_type: str, reason: str, options: ChatOptions) -> PassingEr
     )
     error.charged = True
     return error
+
+
+def error_inside(answer: Any, options: ChatOptions) -> ModelError | None:
+    """The error that an answer of status 200 holds in place of a reply; `None` when it holds none."""
+    if not isinstance(answer, Mapping) or answer.get("choices") or answer.get("output"):
+        return None
+    error, told = answer.get("error"), answer.get("base_resp")
+    if not error and isinstance(told, Mapping) and told.get("status_code"):
+        code = told["status_code"]
+        status = options.status_of_code.get(code, 502) if isinstance(code, int) else 502
+        error = {"message": f"{told.get('status_msg') or 'no reason told'} ({code})"}
+        if status == 451:
+            error["code"] = "content_filter"
+    elif error:
+        status = _status_of(error)
+    else:
+        return None
+    return failure(status, json.dumps({"error": error}), {}, options)
+
+
+def _status_of(error: Any) -> int:
+    """The HTTP status that an error inside an answer names or means; 502 when it does neither."""
+    code = error.get("code") if isinstance(error, Mapping) else None
+    if isinstance(code, int):
+        return code if 400 <= code < 600 else 502
+    if isinstance(code, str) and ("image" in code or "policy" in code):  # of the one request
+        return 400
+    return _STATUS_OF_CODE.get(str(code), 502)
 
 
 def _read_error(body: str) -> tuple[frozenset[str], str]:

@@ -7,27 +7,26 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any
 
-from attrs import frozen
 from skillopt_kernel.errors import CallTimeout, ModelError, PassingError, PermanentError
 from skillopt_kernel.interfaces import Finding
+from skillopt_kernel.models.asking import DEFAULT_MAX_TOKENS
 from skillopt_kernel.models.requests import ChatReply, ChatRequest
 
-from skillopt_lib_chat.failures import failure, malformed
+from skillopt_lib_chat import responses, wire
+from skillopt_lib_chat.client import OpenClient, open_client, timeouts
+from skillopt_lib_chat.failures import error_inside, failure, malformed
 from skillopt_lib_chat.options import NO_KEY, ChatOptions
-from skillopt_lib_chat.wire import read_reply, request_body
 
 if TYPE_CHECKING:
     import httpx2
-    import openai
 
-    from skillopt_lib_chat.deadlines import Deadlines
-
-CONNECT_SECONDS = 10.0
 SECONDS_OF_CHECK = 15.0
+
+_PROTOCOLS = {"chat_completions": wire, "responses": responses}
 
 
 class OpenAIChatModel:
-    """Implements `ChatModel` for Chat Completions. Used from many threads at once.
+    """Implements `ChatModel` for Chat Completions and Responses. Used from many threads at once.
 
     The client is opened at the first call and closed by `close`. It neither retries nor limits connections:
     the kernel does both.
@@ -36,7 +35,8 @@ class OpenAIChatModel:
     def __init__(self, options: ChatOptions) -> None:
         self.options = options
         self.model = options.model
-        self._open: _Open | None = None
+        self._protocol: Any = _PROTOCOLS[options.api]
+        self._open: OpenClient | None = None
         self._closed = False
         self._lock = threading.Lock()
 
@@ -56,23 +56,29 @@ class OpenAIChatModel:
             seconds = min(seconds, request.deadline - time.monotonic())
         if seconds <= 0:
             raise CallTimeout("the time of the call was over before it was made")
-        content_type, body = self._post(request_body(request, self.options), seconds)
+        content_type, body = self._post(self._protocol.request_body(request, self.options), seconds)
         try:
-            completion = json.loads(body)
+            answer = json.loads(body)
         except (ValueError, RecursionError):
             raise malformed(content_type, "it is not JSON", self.options) from None
-        if isinstance(completion, dict) and completion.get("error") and not completion.get("choices"):
-            raise failure(_status_in(completion["error"]), body.decode("utf-8", "replace"), {}, self.options)
+        error = error_inside(answer, self.options)
+        if error is not None:
+            raise error
         try:
-            return read_reply(completion, request)
+            return self._protocol.read_reply(answer, request)  # type: ignore[no-any-return]
         except PassingError as error:
             raise malformed(content_type, str(error), self.options) from None
 
     def check(self) -> list[Finding]:
         """Whether the endpoint answers, takes the key and lists the model. Asks `GET /models`: spends nothing."""
         findings: list[Finding] = []
-        if not self.options.api_key:
+        if not self.options.api_key and not self.options.needs_key and self.options.token is None:
             findings.append(("warning", f"no key is set; {NO_KEY!r} is sent, as local servers allow"))
+        limit = self.options.max_tokens
+        if self.options.role == "optimizer" and limit is not None and limit < DEFAULT_MAX_TOKENS:
+            findings.append(
+                ("warning", f"replies are cut off at {limit} tokens, and the optimizer's may need {DEFAULT_MAX_TOKENS}")
+            )
         try:
             listed = self._list_models()
         except PermanentError as error:
@@ -82,7 +88,9 @@ class OpenAIChatModel:
             return [*findings, ("error", str(error))]
         except ModelError as error:
             return [*findings, ("error", f"{error}.")]
-        if listed and self.model not in listed:
+        if not self.options.lists_models:
+            findings.append(("ok", f"{self.options.address} answers; whether it has {self.model!r}, only a call tells"))
+        elif listed and self.model not in listed:
             shown = ", ".join(sorted(listed)[:10])
             findings.append(
                 ("warning", f"{self.options.address} does not list the model {self.model!r}; it has {shown}")
@@ -102,41 +110,31 @@ class OpenAIChatModel:
     # The client ------------------------------------------------------------------------------------------------
 
     def _post(self, body: dict[str, Any], seconds: float) -> tuple[str, bytes]:
-        import httpx2
-
         opened = self._opened()
         content = json.dumps({**body, **self.options.extra_body}, ensure_ascii=False).encode(errors="replace")
-        # Sent over the client's own connections and with its headers, but made here: what the client does to make a
-        # request and to read a reply, which is checked here anyway, takes longer than all the rest of a call.
-        request = httpx2.Request(
-            "POST",
-            opened.url,
-            headers=opened.headers,
-            content=content,
-            extensions={"timeout": _timeouts(seconds).as_dict()},
-        )
+        request = opened.request(content, seconds)
         with _Translated(self, seconds), opened.deadlines.until(time.monotonic() + seconds):
             response = opened.connections.send(request)
-            if response.is_error:
+            if not response.is_success:
                 raise self._turned_away(response)
             return response.headers.get("content-type", ""), response.content
 
     def _list_models(self) -> set[str]:
         opened = self._opened()
         with _Translated(self, SECONDS_OF_CHECK), opened.deadlines.until(time.monotonic() + SECONDS_OF_CHECK):
-            raw = opened.client.models.with_raw_response.list(timeout=_timeouts(SECONDS_OF_CHECK)).text
+            raw = opened.client.models.with_raw_response.list(timeout=timeouts(SECONDS_OF_CHECK)).text
         try:
             listed = json.loads(raw)["data"]
             return {str(entry["id"]) for entry in listed}
         except (ValueError, KeyError, TypeError):
             raise malformed("", "its list of models cannot be read", self.options) from None
 
-    def _opened(self) -> _Open:
+    def _opened(self) -> OpenClient:
         with self._lock:
             if self._closed:
                 raise PassingError("the model's connections were closed")
             if self._open is None:
-                self._open = _open_client(self.options)
+                self._open = open_client(self.options)
             return self._open
 
     def _turned_away(self, response: httpx2.Response) -> ModelError:
@@ -184,62 +182,3 @@ class _Translated:
             lost.charged = not isinstance(cause, httpx2.ConnectError)  # it may have been sent and answered
             return lost
         return error
-
-
-@frozen
-class _Open:
-    """An open client, with what a call is sent by: its connections, where to, and its headers."""
-
-    client: openai.OpenAI
-    connections: httpx2.Client
-    deadlines: Deadlines
-    url: httpx2.URL
-    headers: httpx2.Headers
-
-
-def _open_client(options: ChatOptions) -> _Open:
-    import httpx2
-    import openai
-
-    from skillopt_lib_chat.deadlines import Deadlines, use
-
-    key = options.api_key.strip() or NO_KEY
-    if not key.isascii() or not key.isprintable():
-        raise PermanentError(
-            f"the key for {options.address} holds a character that no key has (a line break, or one outside ASCII). "
-            f"Set it anew in {options.setting('api_key')}."
-        )
-    # As many connections as there are threads: how many there are is the kernel's to say.
-    limits = httpx2.Limits(max_connections=None, max_keepalive_connections=None, keepalive_expiry=30.0)
-    connections, deadlines = openai.DefaultHttpxClient(limits=limits), Deadlines()
-    use(deadlines, connections)
-    client = openai.OpenAI(
-        api_key=key,
-        admin_api_key="",
-        base_url=options.base_url,
-        max_retries=0,
-        timeout=_timeouts(options.timeout_seconds),
-        http_client=connections,
-    )
-    if not options.address.startswith("https://api.openai.com"):
-        # From OPENAI_ORG_ID and OPENAI_PROJECT_ID: no business of another provider.
-        client.organization = client.project = None
-    # Without what the client tells of this machine, and without what it marks as not to be sent, which is no text.
-    told = {**client.default_headers, **client.auth_headers}
-    sent = {
-        name: value for name, value in told.items() if isinstance(value, str) and not name.startswith("X-Stainless")
-    }
-    url = httpx2.URL(f"{options.base_url}/chat/completions")
-    return _Open(client, connections, deadlines, url, httpx2.Headers(sent))
-
-
-def _timeouts(seconds: float) -> Any:
-    import httpx2
-
-    return httpx2.Timeout(seconds, connect=min(seconds, CONNECT_SECONDS))
-
-
-def _status_in(error: Any) -> int:
-    """The HTTP status that an error inside an answer of status 200 names; 502 when it names none."""
-    code = error.get("code") if isinstance(error, dict) else None
-    return code if isinstance(code, int) and 400 <= code < 600 else 502

@@ -24,6 +24,9 @@ _FINISH: dict[str, Finish] = {
     "tool_calls": "tool_calls",
     "function_call": "tool_calls",
 }
+CHOICES = ("none", "required")
+"""What `tool_choice` may say beside "auto" and a tool's name."""
+
 _BROKEN_OFF = ("error", "insufficient_system_resource", "abort")
 """Finish reasons by which servers say that they could not go on; another try may."""
 
@@ -37,16 +40,15 @@ def request_body(request: ChatRequest, options: ChatOptions) -> dict[str, Any]:
         "model": options.model,
         "messages": [_message(message) for message in request.messages],
     }
-    limits = [limit for limit in (request.max_tokens, options.max_tokens) if limit is not None]
-    if limits:
-        body[options.token_limit_field] = min(limits)
-    temperature = request.temperature if request.temperature is not None else options.temperature
-    if temperature is not None:
-        body["temperature"] = temperature
+    limit = options.limit(request.max_tokens)
+    if limit is not None:
+        body[options.token_limit_field] = limit
+    body |= sampling(request, options)
     if request.seed is not None and options.send_seed:
         body["seed"] = request.seed
-    if request.effort and options.send_effort:
-        body["reasoning_effort"] = request.effort
+    effort = options.effort(request.effort)
+    if effort is not None:
+        body["reasoning_effort"] = effort
     if request.schema is not None and options.structured_output:
         schema = {"name": "reply", "schema": dict(request.schema)}
         body["response_format"] = {"type": "json_schema", "json_schema": schema}
@@ -58,14 +60,17 @@ def request_body(request: ChatRequest, options: ChatOptions) -> dict[str, Any]:
             }
             for tool in request.tools
         ]
-        body["tool_choice"] = _tool_choice(request.tool_choice)
+        if request.tool_choice in CHOICES:
+            body["tool_choice"] = request.tool_choice
+        elif request.tool_choice != "auto":  # which is what the protocol does unasked, and not every endpoint knows
+            body["tool_choice"] = {"type": "function", "function": {"name": request.tool_choice}}
     return body
 
 
-def _tool_choice(choice: str) -> str | dict[str, Any]:
-    if choice in ("auto", "none", "required"):
-        return choice
-    return {"type": "function", "function": {"name": choice}}
+def sampling(request: ChatRequest, options: ChatOptions) -> dict[str, Any]:
+    """The temperature as a field of the body: the call's own, else the setting's; none where the model takes none."""
+    temperature = request.temperature if request.temperature is not None else options.temperature
+    return {} if temperature is None or not options.send_temperature else {"temperature": temperature}
 
 
 def _message(message: Message) -> dict[str, Any]:
@@ -86,12 +91,16 @@ def _message(message: Message) -> dict[str, Any]:
 
 def _part(part: Part) -> dict[str, Any]:
     if isinstance(part, ImagePart):
-        encoded = base64.b64encode(part.data).decode("ascii")
-        image: dict[str, Any] = {"url": f"data:{part.media_type};base64,{encoded}"}
+        image: dict[str, Any] = {"url": data_url(part)}
         if part.detail != "auto":
             image["detail"] = part.detail
         return {"type": "image_url", "image_url": image}
     return {"type": "text", "text": part.text}
+
+
+def data_url(image: ImagePart) -> str:
+    """The image as a `data:` URL."""
+    return f"data:{image.media_type};base64,{base64.b64encode(image.data).decode('ascii')}"
 
 
 # Replies ---------------------------------------------------------------------------------------------------
@@ -128,22 +137,29 @@ def _content(message: Mapping[str, Any]) -> tuple[str, str]:
     """The text and the reasoning of a message, wherever the server puts them."""
     content = message.get("content")
     thought = next((message[name] for name in ("reasoning_content", "reasoning") if _is_text(message.get(name))), "")
+    thought = thought or _texts(message.get("reasoning_details"))
     if isinstance(content, list):
-        parts = [part for part in content if isinstance(part, Mapping)]
-        text = "".join(part["text"] for part in parts if _is_text(part.get("text")))
+        text = _texts(content)
     else:
         text = content if isinstance(content, str) else ""
-    text, inline = _split_reasoning(text)
+    text, inline = split_reasoning(text)
     if not text and _is_text(message.get("refusal")):
         text = message["refusal"]
     return text, "\n".join(part for part in (thought, inline) if part)
+
+
+def _texts(parts: Any) -> str:
+    """The texts of a list of parts, whatever else is in it."""
+    found = [part for part in parts if isinstance(part, Mapping)] if isinstance(parts, list) else []
+    return "".join(part["text"] for part in found if _is_text(part.get("text")))
 
 
 def _is_text(value: Any) -> bool:
     return isinstance(value, str) and bool(value)
 
 
-def _split_reasoning(text: str) -> tuple[str, str]:
+def split_reasoning(text: str) -> tuple[str, str]:
+    """The text without reasoning at its beginning, and that reasoning."""
     # Some servers hand reasoning on inside the text: <think>...</think>answer, without the first tag where the
     # prompt's template ends with it, without the second where the reply was cut off.
     opening = _OPENING_TAG.match(text)
@@ -157,19 +173,26 @@ def _split_reasoning(text: str) -> tuple[str, str]:
 
 
 def _tool_calls(raw: Any, request: ChatRequest) -> tuple[ToolCall, ...]:
-    # Servers that give no ids: a number that occurs once in the conversation, the same on every replay.
-    made = sum(len(message.tool_calls) for message in request.messages)
     calls: list[ToolCall] = []
     for item in raw if isinstance(raw, Sequence) and not isinstance(raw, str) else ():
         function = item.get("function") if isinstance(item, Mapping) else None
-        if not isinstance(function, Mapping) or not _is_text(function.get("name")):
-            continue
-        arguments = function.get("arguments")
-        if not isinstance(arguments, str):
-            arguments = json.dumps(arguments if arguments is not None else {}, ensure_ascii=False)
-        call_id = item.get("id") if _is_text(item.get("id")) else f"call_{made + len(calls)}"
-        calls.append(ToolCall(id=str(call_id), name=function["name"], arguments=arguments))
+        if isinstance(function, Mapping) and _is_text(function.get("name")):
+            calls.append(tool_call(item.get("id"), function, request, len(calls)))
     return tuple(calls)
+
+
+def tool_call(call_id: Any, function: Mapping[str, Any], request: ChatRequest, before: int) -> ToolCall:
+    """A call of a tool, with the endpoint's id; `before`: how many calls stand before it in the reply.
+
+    Where the endpoint gives no id: a number that occurs once in the conversation, the same on every replay.
+    """
+    arguments = function.get("arguments")
+    if not isinstance(arguments, str):
+        arguments = json.dumps(arguments if arguments is not None else {}, ensure_ascii=False)
+    made = sum(len(message.tool_calls) for message in request.messages)
+    return ToolCall(
+        id=call_id if _is_text(call_id) else f"call_{made + before}", name=function["name"], arguments=arguments
+    )
 
 
 def _finish(reason: Any, message: Mapping[str, Any], text: str, calls: tuple[ToolCall, ...]) -> Finish:
@@ -184,23 +207,26 @@ def _finish(reason: Any, message: Mapping[str, Any], text: str, calls: tuple[Too
 
 
 def read_usage(raw: Any) -> Usage:
-    """Tokens as the endpoint told them. What it did not tell is `None`: unknown, not zero."""
+    """Tokens as the endpoint told them, in either protocol's words; what it did not tell is `None`, unknown, not zero."""
     usage: Mapping[str, Any] = raw if isinstance(raw, Mapping) else {}
     prompt = _count(usage.get("prompt_tokens"), usage.get("input_tokens"))
     completion = _count(usage.get("completion_tokens"), usage.get("output_tokens"))
-    of_prompt, of_completion = usage.get("prompt_tokens_details"), usage.get("completion_tokens_details")
-    cached = of_prompt.get("cached_tokens") if isinstance(of_prompt, Mapping) else None
-    reasoning = of_completion.get("reasoning_tokens") if isinstance(of_completion, Mapping) else None
+    of_prompt = _detail(usage, "prompt_tokens_details", "input_tokens_details")
+    of_completion = _detail(usage, "completion_tokens_details", "output_tokens_details")
     cost = usage.get("cost")
     return Usage(
         calls=1,
         prompt_tokens=prompt,
         completion_tokens=completion,
-        cached_tokens=_count(cached, usage.get("prompt_cache_hit_tokens")),
-        reasoning_tokens=_count(reasoning),
+        cached_tokens=_count(of_prompt.get("cached_tokens"), usage.get("prompt_cache_hit_tokens")),
+        reasoning_tokens=_count(of_completion.get("reasoning_tokens")),
         usd=float(cost) if isinstance(cost, int | float) and not isinstance(cost, bool) and cost >= 0 else None,
         unknown_calls=int(prompt is None and completion is None),
     )
+
+
+def _detail(usage: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
+    return next((usage[name] for name in names if isinstance(usage.get(name), Mapping)), {})
 
 
 def _count(*values: Any) -> int | None:

@@ -8,7 +8,7 @@ from typing import NoReturn
 from skillopt_kernel.errors import ConfigError
 from skillopt_kernel.interfaces import DriverContext, Finding
 from skillopt_lib_chat.model import OpenAIChatModel
-from skillopt_lib_chat.options import ChatOptions, plain_address
+from skillopt_lib_chat.options import EFFORTS, ChatOptions, base_address, plain_address
 
 from skillopt_backend_openai_compatible.settings import OpenAICompatibleSettings
 
@@ -55,7 +55,7 @@ class OpenAICompatibleBackend:
         told = self._settings
         return ChatOptions(
             model=self._model,
-            base_url=told.base_url.strip().rstrip("/").removesuffix("/chat/completions"),
+            base_url=base_address(told.base_url),
             role=role,
             prefix=PREFIX,
             api_key=told.api_key.strip(),
@@ -65,5 +65,5 @@ class OpenAICompatibleBackend:
             token_limit_field=told.token_limit_field,
             structured_output=told.structured_output,
             send_seed=told.send_seed,
-            send_effort=told.send_effort,
+            efforts=EFFORTS if told.send_effort else (),
         )

@@ -2,31 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
-from urllib.parse import urlsplit
-
-import attrs
 from attrs import field, frozen
-
-
-def _web_address(_: object, attribute: attrs.Attribute[Any], value: str) -> None:
-    try:
-        parts = urlsplit(value.strip())
-        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # a port that is no number, brackets that do not close
-        usable = False
-    if not usable:
-        raise ValueError(f"must be an address like https://host/v1 or http://127.0.0.1:8000/v1, not {value!r}")
-
-
-def _positive(_: object, attribute: attrs.Attribute[Any], value: float | None) -> None:
-    if value is not None and not 0 < value < float("inf"):
-        raise ValueError(f"must be greater than 0, not {value!r}")
-
-
-def _temperature(_: object, attribute: attrs.Attribute[Any], value: float | None) -> None:
-    if value is not None and not 0 <= value <= 2:
-        raise ValueError(f"must be from 0 to 2, not {value!r}")
+from skillopt_kernel.config.fields import above
+from skillopt_lib_chat.options import TokenLimitField
+from skillopt_lib_chat.settings import seconds, web_address
+from skillopt_lib_chat.settings import temperature as check_temperature
 
 
 @frozen
@@ -45,13 +25,13 @@ class OpenAICompatibleSettings:
     send_effort        whether the endpoint takes `reasoning_effort`; without it `model.reasoning_effort` is not sent
     """
 
-    base_url: str = field(default="https://api.openai.com/v1", validator=_web_address, metadata={"free": True})
+    base_url: str = field(default="https://api.openai.com/v1", validator=web_address, metadata={"free": True})
     api_key: str = field(default="", repr=False, metadata={"secret": True})
     model: str = "gpt-4o-mini"
-    timeout_seconds: float = field(default=300.0, validator=_positive, metadata={"free": True})
-    max_tokens: int | None = field(default=None, validator=_positive)
-    temperature: float | None = field(default=None, validator=_temperature)
-    token_limit_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+    timeout_seconds: float = field(default=300.0, validator=seconds, metadata={"free": True})
+    max_tokens: int | None = field(default=None, validator=above(0))
+    temperature: float | None = field(default=None, validator=check_temperature)
+    token_limit_field: TokenLimitField = "max_tokens"
     structured_output: bool = False
     send_seed: bool = False
     send_effort: bool = False

@@ -1,0 +1,32 @@
+"""Checks that the settings classes of several chat backends share, beside those of `skillopt_kernel.config.fields`."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlsplit
+
+import attrs
+from skillopt_kernel.config.fields import above, between
+
+seconds = above(0, 86_400)
+"""A check for the time of a call."""
+
+temperature = between(0, 2)
+"""A check for sampling temperatures."""
+
+
+def web_address(_: Any, attribute: attrs.Attribute[Any], value: str) -> None:
+    """A check for base URLs."""
+    try:
+        parts = urlsplit(value.strip())
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a port that is no number, brackets that do not close
+        usable = False
+    if not usable:
+        raise ValueError(f"must be an address like https://host/v1 or http://127.0.0.1:8000/v1, not {value!r}")
+
+
+def optional_web_address(settings: Any, attribute: attrs.Attribute[Any], value: str) -> None:
+    """A check for base URLs that need not be set."""
+    if value.strip():
+        web_address(settings, attribute, value)
