@@ -207,7 +207,7 @@ def _finish(reason: Any, message: Mapping[str, Any], text: str, calls: tuple[Too
 
 
 def read_usage(raw: Any) -> Usage:
-    """Tokens as the endpoint told them, in either protocol's words; what it did not tell is `None`, unknown, not zero."""
+    """Tokens as the endpoint told them, in either protocol's words; what it did not tell is `None`: unknown."""
     usage: Mapping[str, Any] = raw if isinstance(raw, Mapping) else {}
     prompt = _count(usage.get("prompt_tokens"), usage.get("input_tokens"))
     completion = _count(usage.get("completion_tokens"), usage.get("output_tokens"))

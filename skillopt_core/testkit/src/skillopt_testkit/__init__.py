@@ -14,7 +14,9 @@ from skillopt_kernel.version import lazy_version
 _HOMES = {
     "EnvironmentConformance": "conformance.environment",
     "BackendConformance": "conformance.backend",
+    "HttpChatConformance": "conformance.http_chat",
     "ChatCompletionsConformance": "conformance.chat_completions",
+    "ResponsesConformance": "conformance.chat_completions",
     "GateConformance": "conformance.gate",
     "SchedulerConformance": "conformance.scheduler",
     "UpdateModeConformance": "conformance.update_mode",

@@ -1,4 +1,4 @@
-"""A loopback server that speaks Chat Completions: real HTTP for tests, with scripted replies and faults."""
+"""A loopback server that speaks Chat Completions and Responses: real HTTP for tests, scripted replies and faults."""
 
 from __future__ import annotations
 
@@ -12,13 +12,15 @@ from typing import Any, ClassVar, Self
 
 from attrs import field, frozen
 
+from skillopt_testkit.protocols import as_chat, chat_completion, protocol_of, response
+
 
 @frozen
 class Reply:
     """What the server answers one request with.
 
-    text, tool_calls, finish_reason   of the one choice; tool_calls as the protocol has them
-    usage     the protocol's `usage` object, `None` leaves it out
+    text, tool_calls, finish_reason   of the one choice, as Chat Completions have them, whatever is spoken
+    usage     the `usage` object of Chat Completions, `None` leaves it out
     status    HTTP status; from 400 on, `text` is the error's message
     headers   further headers, e.g. {"Retry-After": "2"}
     delay     seconds to wait before answering
@@ -29,7 +31,7 @@ class Reply:
     text: str = ""
     tool_calls: tuple[Mapping[str, Any], ...] = ()
     finish_reason: str | None = None
-    usage: Mapping[str, int] | None = field(
+    usage: Mapping[str, Any] | None = field(
         factory=lambda: {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
     )
     status: int = 200
@@ -38,27 +40,14 @@ class Reply:
     drop: bool = False
     body: bytes | None = None
 
-    def encoded(self, model: str) -> bytes:
+    def encoded(self, model: str, protocol: str = "chat/completions") -> bytes:
         """The body of the HTTP response."""
         if self.body is not None:
             return self.body
         if self.status >= 400:
             error = {"message": self.text or f"scripted status {self.status}", "type": "scripted"}
             return json.dumps({"error": error}).encode()
-        message: dict[str, Any] = {"role": "assistant", "content": self.text or None}
-        if self.tool_calls:
-            message["tool_calls"] = [dict(call) for call in self.tool_calls]
-        finish = self.finish_reason or ("tool_calls" if self.tool_calls else "stop")
-        completion: dict[str, Any] = {
-            "id": "chatcmpl-scripted",
-            "object": "chat.completion",
-            "created": int(time.time()),
-            "model": model,
-            "choices": [{"index": 0, "message": message, "finish_reason": finish}],
-        }
-        if self.usage is not None:
-            completion["usage"] = dict(self.usage)
-        return json.dumps(completion).encode()
+        return json.dumps((response if protocol == "responses" else chat_completion)(self, model)).encode()
 
 
 @frozen
@@ -74,12 +63,15 @@ Script = Callable[[Mapping[str, Any]], Reply | str]
 
 
 class ChatServer:
-    """Serves Chat Completions on 127.0.0.1 while it is used as a context manager.
+    """Serves Chat Completions and Responses on 127.0.0.1 while it is used as a context manager.
 
-    script    a function from a request's JSON body to a `Reply` (or its text), called from several threads at
-              once; or replies in order, the last one repeated for ever. As an attribute: the function in use
-    url       base URL for a client, ending in `/v1`; requests: everything received, in order of arrival
+    script    a function from a request's JSON body, in the form of Chat Completions, to a `Reply` (or its text),
+              called from several threads at once; or replies in order, the last one repeated for ever. As an
+              attribute: the function in use
+    url       base URL for a client, ending in `/v1`; root: without it, where Azure's paths begin
+    requests  everything received, as it came, in order of arrival
     peak      the most requests that were being answered at the same time
+    connected connections that are open now; connections: all that there were
     """
 
     def __init__(self, script: Script | Iterable[Reply | str] = ("ok",), models: tuple[str, ...] = ("test",)) -> None:
@@ -88,11 +80,12 @@ class ChatServer:
         self._open = 0
         self.models = models
         self.requests: list[Received] = []
-        self.peak = 0
+        self.peak = self.connected = self.connections = 0
 
     def __enter__(self) -> Self:
         handler = type("Handler", (_Handler,), {"chat_server": self})
         self._server = _Server(("127.0.0.1", 0), handler)
+        self._server.chat_server = self
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
         self._thread.start()
         return self
@@ -103,18 +96,29 @@ class ChatServer:
         self._thread.join()
 
     @property
-    def url(self) -> str:
+    def root(self) -> str:
         host, port = self._server.server_address[:2]
-        return f"http://{host!s}:{port}/v1"
+        return f"http://{host!s}:{port}"
+
+    @property
+    def url(self) -> str:
+        return f"{self.root}/v1"
+
+    def count(self, opened: int) -> None:
+        """A connection was opened (1) or closed (-1)."""
+        with self._lock:
+            self.connected += opened
+            self.connections += max(opened, 0)
 
     def answer(self, received: Received) -> Reply:
         """The reply to one request; called by the handler's threads."""
+        body = received.body
         with self._lock:
             self.requests.append(received)
             self._open += 1
             self.peak = max(self.peak, self._open)
         try:
-            reply = self.script(received.body)
+            reply = self.script(as_chat(body) if protocol_of(received.path) == "responses" else body)
             reply = Reply(reply) if isinstance(reply, str) else reply
             if reply.delay:
                 time.sleep(reply.delay)
@@ -140,6 +144,15 @@ def _in_order(replies: Iterable[Reply | str]) -> Script:
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 256
+    chat_server: ChatServer
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        self.chat_server.count(1)
+        super().process_request(request, client_address)
+
+    def close_request(self, request: Any) -> None:
+        super().close_request(request)
+        self.chat_server.count(-1)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A client that hangs up is part of the tests, and no traceback."""
@@ -151,11 +164,18 @@ class _Handler(BaseHTTPRequestHandler):
     disable_nagle_algorithm = True
 
     def do_GET(self) -> None:
+        if protocol_of(self.path) != "models":
+            self._nothing_here()
+            return
         models = [{"id": name, "object": "model"} for name in self.chat_server.models]
         self._send(200, json.dumps({"object": "list", "data": models}).encode(), {})
 
     def do_POST(self) -> None:
         raw = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        protocol = protocol_of(self.path)
+        if protocol not in ("chat/completions", "responses"):
+            self._nothing_here()
+            return
         body = json.loads(raw or b"{}")
         headers = {name.lower(): value for name, value in self.headers.items()}
         reply = self.chat_server.answer(Received(self.path, headers, body))
@@ -163,7 +183,10 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
             self.connection.shutdown(socket.SHUT_RDWR)
             return
-        self._send(reply.status, reply.encoded(str(body.get("model", ""))), reply.headers)
+        self._send(reply.status, reply.encoded(str(body.get("model", "")), protocol), reply.headers)
+
+    def _nothing_here(self) -> None:
+        self._send(404, json.dumps({"error": {"message": f"nothing is served at {self.path}"}}).encode(), {})
 
     def _send(self, status: int, body: bytes, headers: Mapping[str, str]) -> None:
         self.send_response(status)

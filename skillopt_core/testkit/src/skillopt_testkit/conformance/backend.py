@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+import traceback
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any, ClassVar
 
 import pytest
-from skillopt_kernel.errors import ModelError
+from skillopt_kernel.errors import (
+    CallTimeout,
+    ContextTooLong,
+    ModelError,
+    PassingError,
+    PermanentError,
+    RefusedError,
+    RejectedRequest,
+)
 from skillopt_kernel.models.requests import ChatReply, ChatRequest, Message
 
 from skillopt_testkit.conformance.common import PluginConformance
@@ -17,17 +27,50 @@ ROLES = ("optimizer", "target", "judge")
 FINDINGS = ("ok", "warning", "error")
 
 
+FAULTS: Mapping[str, type[ModelError] | None] = {
+    "rejected": RejectedRequest,
+    "wrong key": PermanentError,
+    "unknown model": PermanentError,
+    "rate limit": PassingError,
+    "server error": PassingError,
+    "too long": ContextTooLong,
+    "refused": RefusedError,
+    "empty": None,
+    "malformed": PassingError,
+    "hang": CallTimeout,
+    "dropped": PassingError,
+    "killed child": PassingError,
+    "missing program": PermanentError,
+}
+"""What may go wrong with a call -> the error that a backend makes of it; `None`: a reply with the finish "empty"."""
+
+SECONDS_OF_HANG = 1.0
+"""How long a call may take that meets the fault "hang"."""
+
+
 class BackendConformance(PluginConformance):
     """Subclass it, give `name`, and in the fixture `settings` whatever lets it answer without spending.
 
     role      the role that is tried; messages: a request that it answers with text
     parallel  how many calls are made at the same time
+    faults    the names in `FAULTS` that can befall it; then `provoked` says how
+    retry_after  the seconds that the fault "rate limit" asks to wait
+    secret    a credential that the settings hold, which no error may show
     """
 
     kind = "backend"
     role: ClassVar[str] = "target"
     messages: ClassVar[Sequence[Message]] = (Message("system", "Answer in few words."), Message("user", "Say ok."))
     parallel: ClassVar[int] = 8
+    faults: ClassVar[Sequence[str]] = ()
+    retry_after: ClassVar[float] = 3.0
+    secret: ClassVar[str] = ""
+
+    @contextmanager
+    def provoked(self, fault: str, context: Any) -> Iterator[Any]:
+        """A driver whose calls meet the fault: "rate limit" asks to wait `retry_after` seconds, "hang" never ends."""
+        raise NotImplementedError(f"say how to provoke {fault!r}")
+        yield
 
     def request(self, **options: Any) -> ChatRequest:
         return ChatRequest(tuple(self.messages), **{"stage": "rollout", **options})
@@ -86,6 +129,25 @@ class BackendConformance(PluginConformance):
                 assert isinstance(driver.open_chat(self.role).complete(request), ChatReply)
             except ModelError as error:
                 assert str(error).strip()
+
+    @pytest.mark.parametrize("fault", FAULTS)
+    def test_a_fault_is_told_apart(self, fault: str, context: Any) -> None:
+        if fault not in self.faults:
+            pytest.skip("it cannot befall this backend")
+        deadline = time.monotonic() + SECONDS_OF_HANG if fault == "hang" else None
+        with self.provoked(fault, context) as driver:
+            model, kind = driver.open_chat(self.role), FAULTS[fault]
+            if kind is None:
+                assert model.complete(self.request()).finish == "empty"
+                return
+            with pytest.raises(kind) as caught:
+                model.complete(self.request(deadline=deadline))
+        assert len(str(caught.value).split()) > 3, "an error is a sentence"
+        if fault == "rate limit":
+            assert isinstance(caught.value, PassingError) and caught.value.retry_after == self.retry_after
+        if self.secret:
+            shown = "".join(traceback.format_exception(caught.value)) + repr(vars(caught.value))
+            assert self.secret not in shown, "the error shows the credential"
 
     def chat_only(self, driver: Any) -> None:
         if "chat" not in driver.capabilities.get(self.role, ()):
