@@ -15,6 +15,22 @@ temperature = between(0, 2)
 """A check for sampling temperatures."""
 
 
+_UNSENT = ("off", "none", "null")
+
+
+def temperature_or_off(settings: Any, attribute: attrs.Attribute[Any], value: float | str) -> None:
+    """A check for temperatures that have a default and need not be sent: a number, or "off"."""
+    if not isinstance(value, str):
+        temperature(settings, attribute, value)
+    elif value.strip().lower() not in _UNSENT:
+        raise ValueError(f"expected a number from 0 to 2, or off for the endpoint's own, got {value!r}")
+
+
+def sent_temperature(value: float | str) -> float | None:
+    """Such a temperature as a number; `None`: none is sent."""
+    return None if isinstance(value, str) else value
+
+
 def web_address(_: Any, attribute: attrs.Attribute[Any], value: str) -> None:
     """A check for base URLs."""
     try:

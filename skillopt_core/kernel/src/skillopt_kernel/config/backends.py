@@ -79,7 +79,8 @@ class _Role:
             variable = variable_of(field, manifest.prefix)
             found = self.written([f"{each}_{key}" for each in self.asked] + [key])
             if found is None:
-                found = self.variable([f"{each.upper()}_{variable}" for each in self.asked] + [variable])
+                forms = ("{}_" + variable, *field.metadata.get("role_env", ()))
+                found = self.variable([form.format(each.upper()) for each in self.asked for form in forms] + [variable])
             full = f"model.{self.role}_{key}"
             self.draft.origins[full] = str(DEFAULT if found is None else found.place)
             if found is not None:

@@ -28,7 +28,7 @@ class Manifest(NamedTuple):
     settings  "package.module:Class", a frozen attrs class with a default and a description for every field;
               empty when the plugin has no settings
     section   the configuration section whose further keys the settings class owns; empty: the kind's own
-    prefix    for backends: what its keys in `model` begin with, e.g. "openai_compatible_"
+    prefix    for backends: what its keys in `model` begin with, e.g. "qwen_chat_"; empty: fields bear whole keys
     needs     names of environment variables without which it cannot work, for `skillopt doctor`
     keys      for hook plugins: keys of known sections that mean "use me", e.g. ("evaluation.use_x",)
     """

@@ -1,0 +1,9 @@
+from skillopt_testkit import ChatCompletionsConformance
+from skillopt_testkit.conformance.http_chat import SECRET
+
+
+class TestConformance(ChatCompletionsConformance):
+    name = "qwen_chat"
+
+    def settings_for(self, url):
+        return self.settings_with(base_url=url, api_key=SECRET)
