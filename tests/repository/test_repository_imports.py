@@ -19,6 +19,8 @@ IMPORTED_WHERE_USED = {
     "cattrs",
 }  # fmt: skip
 COMMANDS = "cli"
+OF_EXTRAS = {"azure": "azure-identity"}
+"""Package that an extra brings, which need not be installed here -> its distribution."""
 
 
 @cache
@@ -51,7 +53,7 @@ def providers_of(package):
     """The distributions that an import of the package can come from, in normal form."""
     if is_ours(package):  # the rule of names; an editable installation does not list its packages
         return {normal(package)}
-    return {normal(name) for name in installed_packages().get(package, [package])}
+    return {normal(name) for name in installed_packages().get(package, [OF_EXTRAS.get(package, package)])}
 
 
 def named_in_strings(path):

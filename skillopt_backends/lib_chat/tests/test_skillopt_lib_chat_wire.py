@@ -47,6 +47,26 @@ def test_every_option_of_a_call() -> None:
 
 
 @pytest.mark.parametrize(
+    ("asked", "taken", "sent"),
+    [
+        ("medium", (), None), (None, ("low",), None), ("", ("low",), None), ("medium", ("low", "medium"), "medium"),
+        ("max", ("low", "medium", "high"), "high"), ("low", ("high",), "high"), ("xhigh", ("high", "max"), "high"),
+        ("minimal", ("low", "high"), "low"), ("deeper", ("low",), "deeper"),
+    ],
+)  # fmt: skip
+def test_an_effort_is_the_nearest_that_the_model_takes(
+    asked: str | None, taken: tuple[str, ...], sent: str | None
+) -> None:
+    body = request_body(ChatRequest(ASK.messages, effort=asked), options(efforts=taken))
+    assert body.get("reasoning_effort") == sent
+
+
+def test_a_model_that_takes_no_temperature_is_sent_none() -> None:
+    request = ChatRequest(ASK.messages, temperature=0.5)
+    assert "temperature" not in request_body(request, options(send_temperature=False, temperature=1.0))
+
+
+@pytest.mark.parametrize(
     ("asked", "told", "sent"), [(16_384, None, 16_384), (None, 100, 100), (50, 100, 50), (200, 100, 100)]
 )
 def test_the_token_limit(asked: int | None, told: int | None, sent: int) -> None:
@@ -137,6 +157,7 @@ def test_a_refusal_s_words_are_kept() -> None:
     [
         ({"content": "hi", "reasoning_content": "because"}, "hi", "because"),
         ({"content": "hi", "reasoning": "because"}, "hi", "because"),
+        ({"content": "hi", "reasoning_details": [{"type": "reasoning.text", "text": "because"}]}, "hi", "because"),
         ({"content": "<think>\nbecause\n</think>\n\nhi"}, "hi", "because"),
         ({"content": "because</think>hi"}, "hi", "because"),
         ({"content": "<think>cut off"}, "", "cut off"),

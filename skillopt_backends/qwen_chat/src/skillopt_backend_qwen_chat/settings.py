@@ -18,16 +18,16 @@ _SPELLINGS: dict[Thinking, str] = {
 }
 
 
-def thinking_of(value: str) -> Thinking:
-    """The policy that a text means, however it is spelt; blank is the server's default. Raises `ValueError`."""
-    plain = value.strip().lower()
+def thinking_of(value: bool | str) -> Thinking:
+    """The policy that a value means, however it is spelt; blank is the server's default. Raises `ValueError`."""
+    plain = str(value).strip().lower()
     for policy, spellings in _SPELLINGS.items():
         if not plain or plain in spellings.split():
             return policy
     raise ValueError(f"expected one of {', '.join(_SPELLINGS)}, got {value!r}")
 
 
-def _thinking(_: Any, attribute: attrs.Attribute[Any], value: str) -> None:
+def _thinking(_: Any, attribute: attrs.Attribute[Any], value: bool | str) -> None:
     thinking_of(value)
 
 
@@ -54,16 +54,17 @@ class QwenChatSettings:
     temperature: float | str = field(default=0.7, validator=temperature_or_off)
     timeout_seconds: float = field(default=300.0, validator=seconds, metadata={"free": True})
     max_tokens: int | None = field(default=None, validator=above(0))
-    thinking_mode: str = field(default="", validator=_thinking)
+    thinking_mode: bool | str = field(default="", validator=_thinking)
     enable_thinking: bool | None = None
     use_max_completion_tokens: bool = False
     structured_output: bool = False
     send_seed: bool = False
 
     def __attrs_post_init__(self) -> None:
-        told = {True: "enabled", False: "disabled", None: self.thinking}[self.enable_thinking]
-        contradicts = bool(self.thinking_mode.strip()) and told != self.thinking
-        if contradicts and not (self.enable_thinking is False and self.thinking == "server_default"):
+        if self.enable_thinking is None or not self._named:
+            return
+        agreeing = ("enabled",) if self.enable_thinking else ("disabled", "server_default")
+        if self.thinking not in agreeing:
             raise ValueError(
                 f"qwen_chat_thinking_mode is {self.thinking} and qwen_chat_enable_thinking "
                 f"{str(self.enable_thinking).lower()}, which contradict each other; delete qwen_chat_enable_thinking"
@@ -72,6 +73,8 @@ class QwenChatSettings:
     @property
     def thinking(self) -> Thinking:
         """The policy in force."""
-        if self.enable_thinking and not self.thinking_mode.strip():
-            return "enabled"
-        return thinking_of(self.thinking_mode)
+        return "enabled" if self.enable_thinking and not self._named else thinking_of(self.thinking_mode)
+
+    @property
+    def _named(self) -> bool:
+        return str(self.thinking_mode).strip() != ""

@@ -25,7 +25,7 @@ _HOMES = {
     "ExecutorConformance": "conformance.executor",
     "RedactorConformance": "conformance.redactor",
     "ChatServer": "servers",
-    "Reply": "servers",
+    "Reply": "protocols",
     "ScriptedTarget": "scripted",
     "ScriptedJudge": "scripted",
     "ScriptedOptimizer": "scripted",

@@ -10,44 +10,9 @@ from collections.abc import Callable, Iterable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, ClassVar, Self
 
-from attrs import field, frozen
+from attrs import frozen
 
-from skillopt_testkit.protocols import as_chat, chat_completion, protocol_of, response
-
-
-@frozen
-class Reply:
-    """What the server answers one request with.
-
-    text, tool_calls, finish_reason   of the one choice, as Chat Completions have them, whatever is spoken
-    usage     the `usage` object of Chat Completions, `None` leaves it out
-    status    HTTP status; from 400 on, `text` is the error's message
-    headers   further headers, e.g. {"Retry-After": "2"}
-    delay     seconds to wait before answering
-    drop      close the connection without an answer
-    body      the whole body as it stands, instead of all the above
-    """
-
-    text: str = ""
-    tool_calls: tuple[Mapping[str, Any], ...] = ()
-    finish_reason: str | None = None
-    usage: Mapping[str, Any] | None = field(
-        factory=lambda: {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
-    )
-    status: int = 200
-    headers: Mapping[str, str] = field(factory=dict)
-    delay: float = 0.0
-    drop: bool = False
-    body: bytes | None = None
-
-    def encoded(self, model: str, protocol: str = "chat/completions") -> bytes:
-        """The body of the HTTP response."""
-        if self.body is not None:
-            return self.body
-        if self.status >= 400:
-            error = {"message": self.text or f"scripted status {self.status}", "type": "scripted"}
-            return json.dumps({"error": error}).encode()
-        return json.dumps((response if protocol == "responses" else chat_completion)(self, model)).encode()
+from skillopt_testkit.protocols import Reply, as_chat, protocol_of
 
 
 @frozen
@@ -58,6 +23,8 @@ class Received:
     headers: Mapping[str, str]
     body: Mapping[str, Any]
 
+
+__all__ = ["ChatServer", "Received", "Reply", "Script"]
 
 Script = Callable[[Mapping[str, Any]], Reply | str]
 

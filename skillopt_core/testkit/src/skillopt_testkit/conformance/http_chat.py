@@ -18,7 +18,8 @@ from skillopt_kernel.plugins.discovery import make_driver
 from skillopt_kernel.records import ToolCall
 
 from skillopt_testkit.conformance.backend import BackendConformance
-from skillopt_testkit.servers import ChatServer, Reply
+from skillopt_testkit.protocols import Reply
+from skillopt_testkit.servers import ChatServer
 
 PIXEL = bytes.fromhex("89504e470d0a1a0a")
 LOOK = Tool("look", "Look at something.", {"type": "object", "properties": {"at": {"type": "string"}}})
