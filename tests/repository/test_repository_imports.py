@@ -53,7 +53,9 @@ def providers_of(package):
     """The distributions that an import of the package can come from, in normal form."""
     if is_ours(package):  # the rule of names; an editable installation does not list its packages
         return {normal(package)}
-    return {normal(name) for name in installed_packages().get(package, [OF_EXTRAS.get(package, package)])}
+    if package in OF_EXTRAS:
+        return {OF_EXTRAS[package]}
+    return {normal(name) for name in installed_packages().get(package, [package])}
 
 
 def named_in_strings(path):
