@@ -1,21 +1,22 @@
 """Training, evaluation and `config show` play the roles with the same backends, because one function resolves them.
 
 Each case is one that the earlier system resolved differently in one of its entry points. Who really answered is read
-from what the backends were asked. The backends named here have no distributions of their own yet: stand-ins under
-their names answer as the simulated one does.
+from the keys with which a loopback server was asked. `claude_chat` has no distribution of its own yet: a stand-in under
+its name answers as the simulated backend does.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from attrs import field, frozen
+from attrs import frozen
 from click.testing import CliRunner
+from served_world import Served
 from skillopt_backend_simulated.settings import SimulatedSettings
 from skillopt_commands.config import config as command
 from skillopt_commands.evaluation import evaluate
@@ -25,42 +26,30 @@ from skillopt_testkit.project import Project
 from skillopt_testkit.servers import ChatServer, Reply
 
 ROLES = ("optimizer", "target", "judge")
-PREFIXES = {"openai_chat": "azure_openai_", "claude_chat": "claude_chat_", "qwen_chat": "qwen_chat_"}
+KEYS = {"openai_chat": "openai-key-0123456789", "qwen_chat": "qwen-key-0123456789"}
 
-
-@frozen
-class StandInSettings:
-    """What the stand-ins may be told.
-
-    timeout_seconds  a number that a role may have of its own
-    """
-
-    timeout_seconds: float = field(default=300.0, metadata={"free": True})
-
-
-def _manifest(name: str) -> Manifest:
-    return Manifest(
-        kind="backend", name=name, api=PLUGIN_API, summary="the simulated backend under another name", section="model",
-        factory=f"test_roles_agree:make_{name}", settings="test_roles_agree:StandInSettings", prefix=PREFIXES[name],
-    )  # fmt: skip
+claude_chat = Manifest(
+    kind="backend", name="claude_chat", api=PLUGIN_API, summary="the simulated backend under another name",
+    factory="test_roles_agree:make_claude_chat", section="model", prefix="claude_chat_",
+)  # fmt: skip
 
 
 class StandIn:
-    """The simulated backend; which role it was opened for, with which timeout, stands in `asked.txt`."""
+    """The simulated backend; which role it was opened for stands in `asked.txt`."""
 
-    def __init__(self, name: str, settings: StandInSettings, context: DriverContext) -> None:
+    def __init__(self, context: DriverContext) -> None:
         assert context.driver is not None
         self.backend = context.driver("backend", "simulated", SimulatedSettings(world=Path("world.yaml")))
-        self.capabilities, self.name, self.seconds = self.backend.capabilities, name, settings.timeout_seconds
+        self.capabilities = self.backend.capabilities
 
     def open_chat(self, role: str) -> Any:
-        return Noting(self.backend.open_chat(role), f"{role} {self.name} {self.seconds:g}\n")
+        return Noting(self.backend.open_chat(role), f"{role} claude_chat\n")
 
     def open_agent(self, role: str) -> Any:
         return self.backend.open_agent(role)
 
     def endpoint(self, role: str) -> str:
-        return self.name
+        return "claude_chat"
 
     def check(self, role: str) -> list[Any]:
         return []
@@ -78,37 +67,38 @@ class Noting:
         return self.chat.complete(request)
 
 
-openai_chat, claude_chat, qwen_chat = (_manifest(name) for name in PREFIXES)
-
-
-def make_openai_chat(settings: StandInSettings, context: DriverContext) -> StandIn:
-    return StandIn("openai_chat", settings, context)
-
-
-def make_claude_chat(settings: StandInSettings, context: DriverContext) -> StandIn:
-    return StandIn("claude_chat", settings, context)
-
-
-def make_qwen_chat(settings: StandInSettings, context: DriverContext) -> StandIn:
-    return StandIn("qwen_chat", settings, context)
+def make_claude_chat(settings: None, context: DriverContext) -> StandIn:
+    return StandIn(context)
 
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
-    """A small project in the working directory; its file pins no backend. The stand-ins are installed."""
-    if {plugin.name for plugin in installed("backend")} & set(PREFIXES):
-        pytest.skip("a distribution of one of these names is installed here, beside which no stand-in can be")
+    """A small project in the working directory; its file pins no backend. The stand-in is installed."""
+    if "claude_chat" in {plugin.name for plugin in installed("backend")}:
+        pytest.skip("a distribution of the stand-in's name is installed here, beside which it cannot be")
     project = Project.make(tmp_path / "project", train=6, selection=4, test=2)
-    entries = "".join(f"{name} = test_roles_agree:{name}\n" for name in PREFIXES)
-    project.write("site/stand_ins-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: stand-ins\nVersion: 1.0\n")
-    project.write("site/stand_ins-1.0.dist-info/entry_points.txt", f"[skillopt.backends]\n{entries}")
+    project.write("site/stand_in-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: stand-in\nVersion: 1.0\n")
+    entries = "[skillopt.backends]\nclaude_chat = test_roles_agree:claude_chat\n"
+    project.write("site/stand_in-1.0.dist-info/entry_points.txt", entries)
     monkeypatch.syspath_prepend(project.folder / "site")
     monkeypatch.chdir(project.folder)
     sections = yaml.safe_load((project.folder / "config.yaml").read_text("utf-8"))
     sections["train"]["num_epochs"], sections["evaluation"] = 1, {"eval_test": False}
-    del sections["model"]
+    sections["model"] = {"optimizer": "optimizer", "target": "target"}
     project.write("base.yaml", json.dumps(sections))
     return project
+
+
+@pytest.fixture
+def server(project: Project, monkeypatch: pytest.MonkeyPatch) -> Iterator[ChatServer]:
+    """The project's world behind HTTP, where the environment sends each backend with a key of its own."""
+    with ChatServer(Served.of(project)) as server:
+        for name, value in {
+            "OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": KEYS["openai_chat"], "AZURE_OPENAI_ENDPOINT": "",
+            "QWEN_CHAT_BASE_URL": server.url, "QWEN_CHAT_API_KEY": KEYS["qwen_chat"],
+        }.items():  # fmt: skip
+            monkeypatch.setenv(name, value)
+        yield server
 
 
 def resolved(project: Project, model: dict[str, Any], overrides: Sequence[str]) -> dict[str, dict[str, str]]:
@@ -127,9 +117,12 @@ def resolved(project: Project, model: dict[str, Any], overrides: Sequence[str]) 
     return {entry: {role: each["model"][f"{role}_backend"] for role in ROLES} for entry, each in kept.items()}
 
 
-def asked(project: Project) -> set[str]:
-    """What really answered, as "role backend timeout"."""
-    return set((project.folder / "asked.txt").read_text("utf-8").splitlines())
+def asked(project: Project, server: ChatServer) -> set[str]:
+    """What really answered, as "role backend": the model tells the role, the key the backend."""
+    names = {f"Bearer {key}": name for name, key in KEYS.items()}
+    found = {f"{each.body['model']} {names[each.headers['authorization']]}" for each in server.requests}
+    noted = project.folder / "asked.txt"
+    return found | set(noted.read_text("utf-8").splitlines() if noted.exists() else ())
 
 
 @pytest.mark.parametrize(
@@ -148,21 +141,22 @@ def asked(project: Project) -> set[str]:
     ],
 )
 def test_every_entry_point_resolves_alike(
-    project: Project, model: dict[str, Any], overrides: Sequence[str], optimizer: str, target: str
+    project: Project, server: ChatServer, model: dict[str, Any], overrides: Sequence[str], optimizer: str, target: str
 ) -> None:
     expected = {"optimizer": optimizer, "target": target, "judge": optimizer}
     assert resolved(project, model, overrides) == dict.fromkeys(("train", "eval", "show"), expected)
-    assert asked(project) == {f"optimizer {optimizer} 300", f"target {target} 300"}
+    assert asked(project, server) == {f"optimizer {optimizer}", f"target {target}"}
 
 
-def test_a_roles_own_settings_reach_it_in_training_and_evaluation(project: Project) -> None:
+def test_a_roles_own_settings_reach_it_in_training_and_evaluation(project: Project, server: ChatServer) -> None:
     """The evaluation ignored the optimizer's own Qwen keys."""
-    model = {"optimizer_backend": "qwen", "target_backend": "qwen", "qwen_chat_timeout_seconds": 9,
-             "optimizer_qwen_chat_timeout_seconds": 7}  # fmt: skip
+    model = {"optimizer_backend": "qwen", "target_backend": "qwen", "qwen_chat_temperature": 0.9,
+             "optimizer_qwen_chat_temperature": 0.4}  # fmt: skip
     resolved(project, model, [])
-    assert asked(project) == {"optimizer qwen_chat 7", "target qwen_chat 9"}
+    sent = {(each.body["model"], each.body["temperature"]) for each in server.requests}
+    assert sent == {("optimizer", 0.4), ("target", 0.9)}
     kept = [project.json(f"{folder}/config.json")["model"] for folder in ("trained", "evaluated")]
-    assert [each["optimizer_qwen_chat_timeout_seconds"] for each in kept] == [7, 7]
+    assert [each["optimizer_qwen_chat_temperature"] for each in kept] == [0.4, 0.4]
 
 
 @pytest.mark.parametrize("label", ["openai_compatible", "compat", "openai-compatible", "openai_compatible_chat"])
