@@ -320,14 +320,40 @@ class Noisy:
 """
 
 
-BACKENDS = [("backend", name, "model") for name in ("simulated", "openai_compatible")]
-
-OVER_HTTP: dict[str, Any] = {
-    "base_url": "ELSEWHERE", "api_key": "sk-0123456789", "model": "mine", "timeout_seconds": 0.05, "max_tokens": 7,
-    "temperature": 0.5, "token_limit_field": "max_completion_tokens", "structured_output": True, "send_seed": True,
-    "send_effort": True,
+COMMON_OVER_HTTP: dict[str, Any] = {
+    "timeout_seconds": 0.05, "max_tokens": 7, "temperature": 0.5, "structured_output": True, "send_seed": True,
 }  # fmt: skip
-"""Key of the backend `openai_compatible` -> a value that changes what an endpoint receives, or what it may do."""
+ANOTHER: dict[str, Any] = {"base_url": "ROOT/openai/v1", "api_key": "sk-0123456789", "model": "mine"}
+
+OVER_HTTP: dict[str, dict[str, Any]] = {
+    "openai_compatible": {
+        **COMMON_OVER_HTTP, **ANOTHER, "token_limit_field": "max_completion_tokens", "send_effort": True,
+    },
+    "qwen_chat": {
+        **COMMON_OVER_HTTP, **ANOTHER, "thinking_mode": "disabled", "enable_thinking": True,
+        "use_max_completion_tokens": True,
+    },
+    "minimax_chat": {
+        **{key: value for key, value in COMMON_OVER_HTTP.items() if not key.startswith("s")}, **ANOTHER,
+        "enable_thinking": True, "region": "cn_zh",
+    },
+    "openai_chat": {
+        **{f"openai_chat_{key}": value for key, value in COMMON_OVER_HTTP.items()},
+        "openai_chat_token_limit_field": "max_tokens", "openai_chat_api": "responses",
+        "openai_chat_base_model": "gpt-5.5", "openai_base_url": "ROOT/openai/v1", "openai_api_key": "sk-0123456789",
+        "azure_openai_endpoint": "ROOT", "azure_openai_api_key": "sk-9876543210",
+        "azure_openai_api_version": "2024-10-21", "azure_openai_auth_mode": "openai_compatible",
+    },
+}  # fmt: skip
+"""HTTP backend -> key without its prefix -> a value that changes what an endpoint receives, or what it may do."""
+
+AT_AZURE = {"azure_openai_endpoint": "ROOT", "azure_openai_api_key": "sk-azure"}
+"""What is set beside the keys that only matter there."""
+
+OF_TOKENS = {"model.azure_openai_ad_scope", "model.azure_openai_managed_identity_client_id"}
+"""Keys that change what a token is asked for: the tests of `openai_chat` ask for some."""
+
+BACKENDS = [("backend", name, "model") for name in ("simulated", *OVER_HTTP)]
 
 
 def options() -> set[str]:
@@ -351,7 +377,9 @@ def options() -> set[str]:
 
 def test_every_option_is_in_the_table_once() -> None:
     listed = {name for name in CASES if not name.startswith("prompts.")}
-    listed |= {f"model.openai_compatible_{name}" for name in OVER_HTTP}
+    for name, keys in OVER_HTTP.items():
+        listed |= {f"model.{load_manifest('backend', name).prefix}{key}" for key in keys}
+    listed |= OF_TOKENS
     assert options() - listed == set(), "options that nobody has shown to change anything"
     assert listed - options() == set(), "options that do not exist any more"
 
@@ -430,20 +458,24 @@ def test_what_is_compared_is_the_same_in_a_second_run(project: Project) -> None:
                 assert case.look(first) == case.look(second), option
 
 
-@pytest.mark.parametrize("name", OVER_HTTP)
-def test_a_key_of_the_endpoint_changes_what_it_receives(name: str) -> None:
+@pytest.mark.parametrize(("backend", "key"), [(name, key) for name, keys in OVER_HTTP.items() for key in keys])
+def test_a_key_of_the_endpoint_changes_what_it_receives(backend: str, key: str) -> None:
     with ChatServer([Reply("ok", delay=0.2)]) as server:
-        value = f"{server.url}/elsewhere" if name == "base_url" else OVER_HTTP[name]
-        assert received(server, {}) != received(server, {name: value})
+        base = AT_AZURE if key in ("azure_openai_api_key", "azure_openai_api_version", "azure_openai_auth_mode") else {}
+        changes = AT_AZURE if key == "azure_openai_endpoint" else base | {key: OVER_HTTP[backend][key]}
+        assert received(server, backend, base) != received(server, backend, changes)
 
 
-def received(server: ChatServer, changes: dict[str, Any]) -> tuple[Any, ...]:
+def received(server: ChatServer, name: str, changes: dict[str, Any]) -> tuple[Any, ...]:
     """What the server gets from one call that uses everything, and whether the caller waited for its answer."""
-    settings = settings_class(load_manifest("backend", "openai_compatible"))
+    settings = settings_class(load_manifest("backend", name))
     assert settings is not None
+    if "region" in changes:
+        return (settings(**changes).address,)  # of the platform itself, which no test asks
     context = DriverContext(logger=logging.getLogger("skillopt"), role="optimizer")
-    told = settings(**{"base_url": server.url, **changes})
-    backend = make_driver("backend", "openai_compatible", told, context)
+    given = {"openai_base_url" if name == "openai_chat" else "base_url": "ROOT/v1", **changes}
+    told = {key: each.replace("ROOT", server.root) if isinstance(each, str) else each for key, each in given.items()}
+    backend = make_driver("backend", name, settings(**told), context)
     request = ChatRequest((Message("user", "Hello"),), schema={"type": "object"}, max_tokens=9, effort="high", seed=1)
     try:
         backend.open_chat("optimizer").complete(request)
@@ -452,4 +484,4 @@ def received(server: ChatServer, changes: dict[str, Any]) -> tuple[Any, ...]:
     finally:
         backend.close()
     last = server.requests[-1]
-    return last.path.removeprefix("/v1"), last.headers.get("authorization"), last.body
+    return last.path, last.headers.get("authorization"), last.headers.get("api-key"), last.body

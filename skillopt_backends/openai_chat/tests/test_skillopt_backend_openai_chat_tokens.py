@@ -10,8 +10,9 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from skillopt_backend_openai_chat.settings import OpenAIChatSettings
@@ -98,6 +99,44 @@ def test_the_program_prints_something_else(printed: str, tmp_path: Path, monkeyp
     az(tmp_path, monkeypatch, printed)
     with pytest.raises(PermanentError, match="something else than a token"):
         tokens()()
+
+
+class _Identity(BaseHTTPRequestHandler):
+    asked: ClassVar[list[str]] = []
+
+    def do_GET(self) -> None:
+        self.asked.append(self.path)
+        told = {"access_token": "eyJ-of-the-machine", "expires_on": str(int(time.time()) + 3600), "resource": "r",
+                "token_type": "Bearer"}  # fmt: skip
+        body = json.dumps(told).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        pass
+
+
+def test_a_managed_identity_is_asked_for_by_its_id(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The real library, against a stand-in for the machine's own service that gives tokens."""
+    pytest.importorskip("azure.identity")
+    handler = type("Handler", (_Identity,), {"asked": []})
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
+    thread.start()
+    monkeypatch.setenv("IDENTITY_ENDPOINT", f"http://127.0.0.1:{server.server_port}/msi/token")
+    monkeypatch.setenv("IDENTITY_HEADER", "x")
+    try:
+        made = tokens(azure_openai_auth_mode="aad", azure_openai_managed_identity_client_id="the-client")
+        assert [made(), made()] == ["eyJ-of-the-machine"] * 2
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+    (asked,) = handler.asked
+    assert "client_id=the-client" in asked and "cognitiveservices.azure.com" in asked and ".default" not in asked
 
 
 def test_a_managed_identity_needs_the_library(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -70,6 +70,12 @@ VALUES = {
 }  # fmt: skip
 """Flag -> a value that its key accepts, for those that want no number."""
 
+ENDINGS = {
+    "_endpoint": "https://resource.openai.azure.com", "_base_url": "http://127.0.0.1:8000/v1", "_auth_mode": "api_key",
+    "_temperature": "0.5", "_thinking_mode": "disabled", "_region": "cn_zh",
+}  # fmt: skip
+"""As `VALUES`, for keys that several backends or roles have, by how the flag ends."""
+
 SKILL_AWARE = ("skill_aware_", "use_skill_aware_")
 """Flags of a plugin that need not be installed: they say what holds without it."""
 
@@ -122,6 +128,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 def sample(flag: Flag) -> str:
     """A value that the flag's key accepts; of a switch that is on by default, that it is off."""
     on = flag.name in ("use_slow_update", "use_meta_skill", "use_gate", "eval_test", "use_skill_aware_reflection")
+    for ending, value in ENDINGS.items():
+        if flag.name.endswith(ending):
+            return value
     return VALUES.get(flag.name, "3" if flag.kind == "value" else "no" if on else "yes")
 
 
@@ -174,7 +183,7 @@ def test_a_flag_says_what_an_override_of_its_key_says(flag: Flag) -> None:
     "flag", [flag for flag in FLAGS if flag.key in {**RETIRED, **RENAMED}], ids=lambda flag: flag.name
 )
 def test_a_retired_or_renamed_flag_is_warned_of_once_and_says_what_instead(flag: Flag) -> None:
-    config = load_config(BASE, overrides_of(TRAIN_COMMAND, f"--{flag.name}", "3"), environ={})
+    config = load_config(BASE, overrides_of(TRAIN_COMMAND, f"--{flag.name}", sample(flag)), environ={})
     told = [warning for warning in config.warnings if "a credential" not in warning]
     assert len(told) == 1 and told[0].startswith(f"--{flag.name}: {flag.key}: ")
     assert RETIRED.get(flag.key, f"the older name of {RENAMED.get(flag.key)}; write that") in told[0]

@@ -11,7 +11,7 @@ from typing import Any
 from attrs import field, frozen
 
 _PATHS = re.compile(
-    r"(?:/openai)?/v1/(?P<plain>chat/completions|responses|models)"
+    r"(?:(?:/openai)?/v1)?/(?P<plain>chat/completions|responses|models)"
     r"|/openai/(?:deployments/[^/]+/(?P<deployed>chat/completions)|(?P<azure>responses|models))"
 )
 
