@@ -225,6 +225,13 @@ def test_a_check_spends_nothing() -> None:
         assert server.requests == [], "a completion was asked for"
 
 
+def test_a_check_warns_of_a_limit_that_cuts_off_the_optimizer() -> None:
+    with ChatServer(["hi"]) as server:
+        (warning, _) = model(server.url, role="optimizer", max_tokens=8_000).check()
+        assert warning == ("warning", "replies are cut off at 8000 tokens, and the optimizer's may need 16384")
+        assert len(model(server.url, role="target", max_tokens=8_000).check()) == 1
+
+
 def test_a_check_of_what_is_not_there() -> None:
     ((kind, sentence),) = model(f"http://127.0.0.1:{closed_port()}/v1").check()
     assert kind == "error"
