@@ -73,7 +73,7 @@ def test_a_conversation_with_images_and_tools() -> None:
         Message("user", (TextPart("see"), ImagePart(b"\x00\xff", "image/png", "low"))),
         Message("assistant", "I look.", (ToolCall("1", "look", '{"at": 1}'), ToolCall("2", "look", "{}"))),
         Message("tool", "seen", tool_call_id="1"),
-        Message("tool", "", tool_call_id="2"),
+        Message("tool", (ImagePart(b"\x00", "image/webp"),), tool_call_id="2"),
         Message("assistant", ""),
     )
     assert request_body(ChatRequest(messages), options())["input"] == [
@@ -85,7 +85,9 @@ def test_a_conversation_with_images_and_tools() -> None:
         {"type": "function_call", "call_id": "1", "name": "look", "arguments": '{"at": 1}'},
         {"type": "function_call", "call_id": "2", "name": "look", "arguments": "{}"},
         {"type": "function_call_output", "call_id": "1", "output": "seen"},
-        {"type": "function_call_output", "call_id": "2", "output": ""},
+        {"type": "function_call_output", "call_id": "2", "output": [
+            {"type": "input_image", "image_url": "data:image/webp;base64,AA==", "detail": "auto"},
+        ]},
         {"role": "assistant", "content": ""},
     ]  # fmt: skip
 
@@ -156,7 +158,8 @@ def test_what_is_no_response_passes(raw: Any) -> None:
     ],
 )
 def test_a_response_that_failed(code: str, kind: type[ModelError], overloaded: bool) -> None:
-    answer = {"status": "failed", "output": [], "error": {"code": code, "message": "it failed"}}
+    begun = [message(text("hal"))]
+    answer = {"status": "failed", "output": begun, "error": {"code": code, "message": "it failed"}}
     error = error_inside(answer, options())
     assert type(error) is kind and "it failed" in str(error)
     assert getattr(error, "overloaded", False) is overloaded

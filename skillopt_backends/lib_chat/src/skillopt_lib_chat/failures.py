@@ -123,7 +123,9 @@ def malformed(content_type: str, reason: str, options: ChatOptions) -> PassingEr
 
 def error_inside(answer: Any, options: ChatOptions) -> ModelError | None:
     """The error that an answer of status 200 holds in place of a reply; `None` when it holds none."""
-    if not isinstance(answer, Mapping) or answer.get("choices") or answer.get("output"):
+    if not isinstance(answer, Mapping) or answer.get("choices"):
+        return None
+    if answer.get("output") and answer.get("status") != "failed":
         return None
     error, told = answer.get("error"), answer.get("base_resp")
     if not error and isinstance(told, Mapping) and told.get("status_code"):

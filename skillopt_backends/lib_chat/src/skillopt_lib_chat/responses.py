@@ -56,7 +56,7 @@ def request_body(request: ChatRequest, options: ChatOptions) -> dict[str, Any]:
 def _items(message: Message) -> Iterator[dict[str, Any]]:
     """The input items of one message: its content, and each tool call or result as an item of its own."""
     if message.role == "tool":
-        yield {"type": "function_call_output", "call_id": message.tool_call_id, "output": message.text}
+        yield {"type": "function_call_output", "call_id": message.tool_call_id, "output": _content(message)}
         return
     if message.content or not message.tool_calls:
         yield {"role": message.role, "content": _content(message)}
