@@ -8,7 +8,7 @@ from typing import Any, Literal
 import attrs
 from attrs import field, frozen
 from skillopt_kernel.config.fields import above
-from skillopt_lib_chat.options import TokenLimitField, base_address
+from skillopt_lib_chat.options import TokenLimitField, base_address, plain_address
 from skillopt_lib_chat.settings import optional_web_address, seconds
 from skillopt_lib_chat.settings import temperature as check_temperature
 
@@ -117,6 +117,6 @@ class OpenAIChatSettings:
             why = "" if named else " (as it does where azure_openai_api_key is not set)"
             raise ValueError(
                 f"it signs in with {mode}{why}, and a token goes to https addresses of Azure only, not to "
-                f"{self.azure_openai_endpoint!r}; set azure_openai_api_key (AZURE_OPENAI_API_KEY), or "
+                f"{plain_address(self.endpoint)!r}; set azure_openai_api_key (AZURE_OPENAI_API_KEY), or "
                 "azure_openai_auth_mode: openai_compatible for an endpoint that is not Azure"
             )
