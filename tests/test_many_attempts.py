@@ -21,7 +21,7 @@ from skillopt_kernel.plugins.discovery import load_manifest, make_driver, settin
 from skillopt_testkit.project import Project
 from skillopt_testkit.servers import ChatServer
 
-ATTEMPTS, SECONDS = 200, 120.0
+ATTEMPTS, SECONDS = 200, 250.0
 
 
 class Together:
@@ -69,7 +69,7 @@ def test_attempts_leave_no_thread_and_no_connection(
     project = Project.make(tmp_path, train=ATTEMPTS, selection=4, test=0)
     monkeypatch.chdir(project.folder)
     monkeypatch.delenv("AZURE_OPENAI_ENDPOINT", raising=False)
-    env = {"name": "searchqa", "split_mode": "split_dir", "split_dir": "data", "workers": ATTEMPTS}
+    env = {"name": "searchqa", "split_mode": "split_dir", "split_dir": "data", "workers": ATTEMPTS, "exec_timeout": 600}
     project.write("run.yaml", json.dumps({"env": env, "model": {"backend": label}}))
     with ChatServer(Together(ATTEMPTS)) as server:
         monkeypatch.setenv(variable, server.url)

@@ -24,7 +24,7 @@ from skillopt_testkit.servers import ChatServer
 PIXEL = bytes.fromhex("89504e470d0a1a0a")
 LOOK = Tool("look", "Look at something.", {"type": "object", "properties": {"at": {"type": "string"}}})
 SECRET = "conformance-key-0123456789"
-SECONDS = 30.0
+SECONDS = 120.0
 """How long anything is waited for that ought to happen at once."""
 
 
