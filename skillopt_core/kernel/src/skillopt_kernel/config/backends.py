@@ -75,8 +75,7 @@ class _Role:
         manifest, settings = owner
         values = {}
         for name, field in fields_of(settings).items():
-            key = manifest.prefix + name
-            variable = variable_of(field, manifest.prefix)
+            key, variable = manifest.prefix + name, variable_of(field, manifest.prefix)
             found = self.written([f"{each}_{key}" for each in self.asked] + [key])
             if found is None:
                 forms = ("{}_" + variable, *field.metadata.get("role_env", ()))
