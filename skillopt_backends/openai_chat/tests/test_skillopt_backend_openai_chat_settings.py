@@ -179,6 +179,6 @@ def test_the_model_where_nothing_names_one() -> None:
 
 
 def test_the_older_names_of_azure_s_keys() -> None:
-    config = load_config({"backend": "azure", "azure_endpoint": AZURE, "azure_api_key": "k"}, environ={})
+    config = load_config({"backend": "azure", "azure_endpoint": AZURE, "azure_api_key": "key-0123456789"}, environ={})
     assert config.backends["target"].settings.endpoint == AZURE
-    assert len(config.warnings) == 2
+    assert len(config.warnings) == 2, "one for each"
