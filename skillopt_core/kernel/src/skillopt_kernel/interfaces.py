@@ -53,7 +53,7 @@ class DriverContext:
     model: str | None = None
     common: Any = None
     """The kernel's own settings of the section (for an environment: `EnvSettings`, with split_*, data_path, ...); for
-    an executor its `Workplace`."""
+    a backend `ExecutionSettings`, for an executor its `Workplace`."""
     driver: Callable[..., Any] | None = None
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from attrs import field, frozen
 
-from skillopt_testkit import anthropic_messages
+from skillopt_testkit import anthropic_messages, responses_events
 
 _PATHS = re.compile(
     r"(?:(?:/openai)?/v1)?/(?P<plain>chat/completions|responses|messages|models)"
@@ -55,7 +55,10 @@ class Reply:
         if self.status >= 400:
             error = {"message": self.text or f"scripted status {self.status}", "type": "scripted"}
             return json.dumps({"error": error}).encode()
-        return json.dumps((response if protocol == "responses" else chat_completion)(self, model)).encode()
+        if protocol == "responses":
+            made = response(self, model)
+            return responses_events.events(made) if stream else json.dumps(made).encode()
+        return json.dumps(chat_completion(self, model)).encode()
 
 
 def protocol_of(path: str) -> str | None:
@@ -134,9 +137,14 @@ def as_chat(body: Mapping[str, Any], protocol: str = "responses") -> Mapping[str
         return anthropic_messages.as_chat(body)
     messages = [{"role": "system", "content": body["instructions"]}] if body.get("instructions") else []
     asked = body.get("input", [])
-    items = [{"role": "user", "content": asked}] if isinstance(asked, str) else asked
+    items = [{"role": "user", "content": asked}] if isinstance(asked, str) else list(filter(_is_said, asked))
     tools = [{"type": "function", "function": tool} for tool in body.get("tools", ())]
     return {**body, "messages": [*messages, *map(_as_message, items)], "tools": tools}
+
+
+def _is_said(item: Mapping[str, Any]) -> bool:
+    """Of what a client sends, thoughts and the like stand for no message."""
+    return item.get("type", "message") in ("message", "function_call", "function_call_output")
 
 
 def _as_message(item: Mapping[str, Any]) -> dict[str, Any]:
@@ -146,7 +154,9 @@ def _as_message(item: Mapping[str, Any]) -> dict[str, Any]:
                 "function": {"name": item["name"], "arguments": item["arguments"]}}  # fmt: skip
         return {"role": "assistant", "content": None, "tool_calls": [call]}
     if kind == "function_call_output":
-        return {"role": "tool", "tool_call_id": item["call_id"], "content": item["output"]}
+        output = item["output"]
+        content = output if isinstance(output, str) else list(_as_parts(output))
+        return {"role": "tool", "tool_call_id": item["call_id"], "content": content}
     content = item["content"]
     return {"role": item["role"], "content": content if isinstance(content, str) else list(_as_parts(content))}
 

@@ -153,7 +153,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
             self.connection.shutdown(socket.SHUT_RDWR)
             return
-        streams = protocol == "messages" and bool(body.get("stream")) and reply.status < 400
+        streams = protocol in ("messages", "responses") and bool(body.get("stream")) and reply.status < 400
         data = reply.encoded(str(body.get("model", "")), protocol, streams)
         self._send(reply.status, data, reply.headers, "text/event-stream" if streams else "application/json")
 

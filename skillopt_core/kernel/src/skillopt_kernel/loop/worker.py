@@ -94,24 +94,24 @@ def _attempt(
     job: AttemptJob, environment: Environment, calls: ModelCalls, stopping: threading.Event
 ) -> tuple[Attempt | None, Missing | None]:
     began = time.monotonic()
-    limits = {
-        "deadline": began + job.attempt_timeout if job.attempt_timeout else None,
-        "call_timeout": job.call_timeout,
-    }
-    target = AttemptTarget(calls.target, calls.agent, stage=job.stage, stop=stopping, seed=job.seed, **limits)
+    kept: dict[str, Any] = {"stage": job.stage, "seed": job.seed, "call_timeout": job.call_timeout}
+    deadline = began + job.attempt_timeout if job.attempt_timeout else None
+    target = AttemptTarget(calls.target, calls.agent, stop=stopping, deadline=deadline, **kept)
 
-    def ended(how: str) -> tuple[Attempt, None]:
+    def whole(attempt: Attempt) -> tuple[Attempt, None]:
+        known: Any = {"trajectory": attempt.trajectory or target.trajectory, "usage": target.usage}
         seconds = time.monotonic() - began
-        return Attempt("", target.trajectory, ended=how, usage=target.usage, seconds=seconds), None
+        return attrs.evolve(attempt, **known, isolated=target.isolated, seconds=seconds), None
 
     try:
         attempt = environment.attempt(job.task.hidden(), job.skill, target)
     except Cancelled as error:
-        return ended("attempt_timeout") if target.out_of_time else (None, Missing("cancelled", str(error)))
+        out_of_time = Attempt("", ended="attempt_timeout")
+        return whole(out_of_time) if target.out_of_time else (None, Missing("cancelled", str(error)))
     except RefusedError:
-        return ended("refused")
+        return whole(Attempt("", ended="refused"))
     except ContextTooLong:
-        return ended("context_exceeded")
+        return whole(Attempt("", ended="context_exceeded"))
     except SkillOptError:
         raise
     except RejectedRequest as error:
@@ -122,12 +122,7 @@ def _attempt(
         return None, Missing("environment", str(error))
     except (Exception, SystemExit) as error:  # a defect of the environment is not the target's failure
         return None, Missing("environment", f"{type(error).__name__}: {error}")
-    return attrs.evolve(
-        attempt,
-        trajectory=attempt.trajectory or target.trajectory,
-        usage=target.usage,
-        seconds=time.monotonic() - began,
-    ), None
+    return whole(attempt)
 
 
 def _score(

@@ -23,3 +23,12 @@ def write_program(folder: Path, name: str, source: str) -> Path:
     program.write_text(f"#!{sys.executable} -IS\n{source}", encoding="utf-8")
     program.chmod(0o755)
     return program
+
+
+def stand_in(folder: Path, name: str, fault: str = "") -> Path:
+    """Write the stand-in for a program that this package has (`codex`), with something that goes wrong with it."""
+    from importlib.resources import files
+
+    source = files("skillopt_testkit.programs").joinpath(f"{name}.py").read_text("utf-8")
+    assert 'FAULT = ""\n' in source
+    return write_program(folder, name, source.replace('FAULT = ""\n', f"FAULT = {fault!r}\n", 1))
