@@ -61,8 +61,10 @@ class Target(Protocol):
     """The frozen agent as one attempt may use it. Each call raises `Cancelled` after the deadline.
 
     `trajectory` is kept by the kernel: messages that the environment sends and replies that come back, in
-    order; `note` adds what the environment says (role `environment`).
+    order; `note` adds what the environment says (role `environment`). `kind` is how it can be asked: "chat" or "agent".
     """
+
+    kind: str
 
     @property
     def remaining(self) -> float | None: ...

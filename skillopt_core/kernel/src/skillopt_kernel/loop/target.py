@@ -33,6 +33,7 @@ class AttemptTarget:
     _call_timeout: float | None = attrs.field(kw_only=True)
     _stop: threading.Event = attrs.field(kw_only=True)
     _seed: int | None = attrs.field(kw_only=True, default=None)
+    kind: str = attrs.field(kw_only=True, default="chat")
     _turns: list[Turn] = attrs.field(init=False, factory=list)
     _sent: list[Message] = attrs.field(init=False, factory=list)
     usage: Usage = attrs.field(init=False, factory=Usage)

@@ -94,7 +94,7 @@ def _attempt(
     job: AttemptJob, environment: Environment, calls: ModelCalls, stopping: threading.Event
 ) -> tuple[Attempt | None, Missing | None]:
     began = time.monotonic()
-    kept: dict[str, Any] = {"stage": job.stage, "seed": job.seed, "call_timeout": job.call_timeout}
+    kept: dict[str, Any] = {name: getattr(job, name) for name in ("stage", "seed", "call_timeout", "kind")}
     deadline = began + job.attempt_timeout if job.attempt_timeout else None
     target = AttemptTarget(calls.target, calls.agent, stop=stopping, deadline=deadline, **kept)
 
@@ -108,10 +108,8 @@ def _attempt(
     except Cancelled as error:
         out_of_time = Attempt("", ended="attempt_timeout")
         return whole(out_of_time) if target.out_of_time else (None, Missing("cancelled", str(error)))
-    except RefusedError:
-        return whole(Attempt("", ended="refused"))
-    except ContextTooLong:
-        return whole(Attempt("", ended="context_exceeded"))
+    except (RefusedError, ContextTooLong) as error:
+        return whole(Attempt("", ended="refused" if isinstance(error, RefusedError) else "context_exceeded"))
     except SkillOptError:
         raise
     except RejectedRequest as error:
