@@ -69,7 +69,7 @@ class Codex:
             given[KEY_VARIABLE if self.settings.base_url else "CODEX_API_KEY"] = self.settings.api_key.strip()
         ends = self.launcher.deadline(deadline)
         done, isolated = self.launcher.run(place, arguments, stdin=prompt, deadline=ends, given=given)
-        return read_turn(done, CODEX, self.launcher.redactor), isolated
+        return read_turn(done, home, CODEX, self.launcher.redactor), isolated
 
     def _sign_in(self, home: Path) -> None:
         """A private configuration folder, with nothing of the operator's but what signs in and a named profile."""

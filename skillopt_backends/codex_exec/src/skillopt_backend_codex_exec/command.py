@@ -37,7 +37,10 @@ _CHAT = (
 def agent_arguments(
     settings: CodexExecSettings, model: str, workspace: Path, *, edits: bool, images: Sequence[Path] = ()
 ) -> list[str]:
-    """The arguments of an agent's job. One that may not write gets a sandbox that does not let it."""
+    """The arguments of an agent's job. One that may not write gets a sandbox that does not let it.
+
+    Its session is recorded, in its private home: the record is what its turns are read from.
+    """
     sandbox = settings.sandbox if edits or settings.sandbox == "danger-full-access" else "read-only"
     values = [
         f"sandbox_workspace_write.network_access={_word(settings.network_access)}",
@@ -65,7 +68,8 @@ def chat_arguments(
         *_shared_values(settings, effort or settings.reasoning_effort),
     ]
     made = _arguments(settings, model, workspace, "read-only", values, CHAT_WITHOUT, images)
-    return made if schema is None else [*made[:-1], "--output-schema", str(schema), made[-1]]
+    further = ["--ephemeral"] if schema is None else ["--ephemeral", "--output-schema", str(schema)]
+    return [*made[:-1], *further, made[-1]]
 
 
 def _shared_values(settings: CodexExecSettings, effort: str) -> list[str]:
@@ -98,7 +102,7 @@ def _arguments(
     without: Sequence[str],
     images: Sequence[Path],
 ) -> list[str]:
-    made = ["exec", "--json", "--ephemeral", "--ignore-user-config", "--ignore-rules", "--skip-git-repo-check"]
+    made = ["exec", "--json", "--ignore-user-config", "--ignore-rules", "--skip-git-repo-check"]
     for image in images:  # the flag takes all that follows, up to the next flag
         made += ["--image", str(image)]
     made += ["--color", "never", "--cd", str(workspace), "--sandbox", sandbox]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from attrs import frozen
@@ -14,6 +15,8 @@ from skillopt_lib_agent.events import Events, count_of, read_events, text_of
 from skillopt_lib_agent.failures import Program, failure, malformed
 from skillopt_lib_agent.process import Finished
 from skillopt_lib_agent.trajectory import TrajectoryBuilder
+
+from skillopt_backend_codex_exec.session import session_turns
 
 DECLINED = "declined"
 _LEFT_OUT = frozenset({"reasoning", "error", "todo_list"})
@@ -29,8 +32,11 @@ class Told:
     usage: Usage
 
 
-def read_turn(done: Finished, program: Program, redactor: Redactor) -> Told:
-    """The turn in what was printed. Raises the typed error of one that failed: an error is never an answer."""
+def read_turn(done: Finished, home: Path, program: Program, redactor: Redactor) -> Told:
+    """The turn in what was printed, with what the session's record below `home` has of it.
+
+    Raises the typed error of one that failed: an error is never an answer.
+    """
     events = read_events(done.stdout)
     failed = events.last("turn.failed")
     completed = events.last("turn.completed")
@@ -38,7 +44,7 @@ def read_turn(done: Finished, program: Program, redactor: Redactor) -> Told:
         raise _failure(events, failed, done, program, redactor)
     if completed is None:
         raise malformed(program, "they end before its turn does", redactor, events.text or done.stderr)
-    turns = _turns(events)
+    turns = session_turns(home) or _turns(events)
     usage = read_usage(completed.get("usage"))
     if not turns.turns and not usage.prompt_tokens:
         raise malformed(program, "its turn ended without a call of its model", redactor, events.text or done.stderr)

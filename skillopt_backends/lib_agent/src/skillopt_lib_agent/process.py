@@ -20,7 +20,7 @@ from typing import Any, BinaryIO, Literal
 from attrs import define, field, frozen
 from skillopt_kernel.errors import PassingError
 
-from skillopt_lib_agent.descendants import descendants
+from skillopt_lib_agent.descendants import Descendant, descendants
 
 LOOK_AROUND = 0.1
 """Seconds between two looks at a program that runs."""
@@ -140,12 +140,13 @@ def end_all(process: subprocess.Popen[bytes]) -> None:
         subprocess.run(["taskkill", "/F", "/T", "/PID", str(process.pid)], capture_output=True, check=False)
         process.wait()
         return
-    left = descendants(process.pid)
+    left: set[Descendant] = set()
     with _exit_watch(process) as has_ended:
-        if not has_ended(0.0):
+        if not has_ended(0.0):  # the children of what has ended are nobody's any more
+            left = descendants(process.pid)
             _signal_group(process.pid, signal.SIGTERM)
             has_ended(GRACE)
-    left |= descendants(process.pid)
+            left |= descendants(process.pid)
     _signal_group(process.pid, signal.SIGKILL)
     for one in left:
         one.kill()

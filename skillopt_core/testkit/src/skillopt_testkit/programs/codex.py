@@ -149,9 +149,20 @@ def turn(flags: Mapping[str, list[str]], prompt: str) -> dict[str, int]:
             total[name] += told or 0
         results = [done(item, f"item_{number}-{at}", body["tools"], variable) for at, item in enumerate(output)]
         items += [*output, *filter(None, results)]
+        if "--ephemeral" not in flags:
+            record(items)
         if not any(results):
             break
     return total
+
+
+def record(items: Sequence[Any]) -> None:
+    """The session as it is kept: all that went to the model and came from it."""
+    folder = Path(os.environ["CODEX_HOME"], "sessions/2026/11/30")
+    folder.mkdir(parents=True, exist_ok=True)
+    lines = [json.dumps({"type": "response_item", "payload": item}) for item in items]
+    text = "\n".join([json.dumps({"type": "session_meta", "payload": {}}), *lines, ""])
+    (folder / "rollout-2026-11-30T04-19-16.jsonl").write_text(text, "utf-8")
 
 
 def request(flags: Mapping[str, list[str]], values: Mapping[str, str]) -> dict[str, Any]:
@@ -180,7 +191,7 @@ def done(item: Mapping[str, Any], id_: str, tools: list[Any], variable: str) -> 
         printed, code = run(command, {variable})
         status = "completed" if code == 0 else "failed"
         emit("item.completed", item={**about, "aggregated_output": printed, "exit_code": code, "status": status})
-        output = f"Process exited with code {code}\nOutput:\n{printed}"
+        output = f"Chunk ID: 0\nWall time: 0.1 seconds\nProcess exited with code {code}\nOutput:\n{printed}"
     return {"type": "function_call_output", "call_id": item["call_id"], "output": output}
 
 
