@@ -65,7 +65,7 @@ def chat_arguments(
         f"model_instructions_file={system}",
         "web_search=disabled",
         *_CHAT,
-        *_shared_values(settings, effort or settings.reasoning_effort),
+        *_shared_values(settings, "xhigh" if effort == "max" else effort or settings.reasoning_effort),
     ]
     made = _arguments(settings, model, workspace, "read-only", values, CHAT_WITHOUT, images)
     further = ["--ephemeral"] if schema is None else ["--ephemeral", "--output-schema", str(schema)]

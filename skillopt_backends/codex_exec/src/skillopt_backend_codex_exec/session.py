@@ -17,7 +17,8 @@ _CALLS = {"function_call": "arguments", "custom_tool_call": "input", "local_shel
 """Type of an item by which the model calls a tool -> the field that says with what."""
 
 _COMMAND = re.compile(
-    r"(?:Chunk ID: [^\n]*\n)?Wall time: [^\n]*\n(?:Process exited with code (-?\d+)\n)?(?:[A-Z][\w ]*: [^\n]*\n)*Output:\n"
+    r"(?:Chunk ID: [^\n]*\n)?Wall time: [^\n]*\n(?:Process exited with code (-?\d+)\n)?"
+    r"(?:[A-Z][\w ]*: [^\n]*\n)*Output:\n"
 )
 """What stands before a command's output: its number, its time, its exit code."""
 

@@ -43,6 +43,7 @@ class DriverContext:
 
     folder    where the driver may keep files of this run; `None` outside a run
     seed      the run's seed; role and model: for backends, which role it plays with which model
+    common    the kernel's settings of the section (`EnvSettings`; of a backend `ExecutionSettings`), or a `Workplace`
     driver    `driver(kind, name, settings=None)` makes another driver that this one needs by name
     """
 
@@ -52,8 +53,6 @@ class DriverContext:
     role: str = ""
     model: str | None = None
     common: Any = None
-    """The kernel's own settings of the section (for an environment: `EnvSettings`, with split_*, data_path, ...); for
-    a backend `ExecutionSettings`, for an executor its `Workplace`."""
     driver: Callable[..., Any] | None = None
 
 

@@ -100,8 +100,7 @@ def _attempt(
 
     def whole(attempt: Attempt) -> tuple[Attempt, None]:
         known: Any = {"trajectory": attempt.trajectory or target.trajectory, "usage": target.usage}
-        seconds = time.monotonic() - began
-        return attrs.evolve(attempt, **known, isolated=target.isolated, seconds=seconds), None
+        return attrs.evolve(attempt, **known, isolated=target.isolated, seconds=time.monotonic() - began), None
 
     try:
         attempt = environment.attempt(job.task.hidden(), job.skill, target)

@@ -169,6 +169,13 @@ def request(flags: Mapping[str, list[str]], values: Mapping[str, str]) -> dict[s
     """What every request of a turn holds beside its input."""
     tools = [] if "shell_tool" in flags.get("--disable", ()) else [SHELL]
     body: dict[str, Any] = {"model": flags.get("--model", [""])[0], "stream": True, "tools": tools}
+    # The real program tells other things here; a test of its driver wants to know what it was given.
+    profile = Path(os.environ["CODEX_HOME"], f"{flags.get('--profile', [''])[0]}.config.toml")
+    body["client_metadata"] = {
+        "arguments": [sys.argv[0], *(word for word in sys.argv[1:] if os.environ["HOME"] not in word)],
+        "variables": sorted(os.environ),
+        "profile": profile.read_text("utf-8") if profile.is_file() else None,
+    }
     if effort := values.get("model_reasoning_effort"):
         body["reasoning"] = {"effort": effort}
     if schema := flags.get("--output-schema"):
