@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -127,6 +129,39 @@ def test_closing_ends_what_runs_and_nothing_begins_any_more(tmp_path):
     assert ended == ["cancelled"]
     with pytest.raises(PassingError):
         run(sleeper, processes=processes)
+
+
+KILLED = """
+import os, sys, time
+from pathlib import Path
+from skillopt_lib_agent.process import Processes
+streams = Path(sys.argv[2])
+streams.mkdir()
+processes = Processes()
+for program in ("true", sys.argv[1]):
+    processes.run([program], stdin="", streams=streams, folder=streams, variables=dict(os.environ),
+                  deadline=time.monotonic() + 600, guarded=True)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="process groups are POSIX")
+def test_a_program_does_not_outlive_a_run_that_was_killed(tmp_path):
+    """Nobody is there any more who could end it, but its guard."""
+    mark = tmp_path / "begun"
+    family = f"open({str(mark)!r}, 'w').write(f'{{os.getpid()}} {{plain.pid}} ')\nwhile True: time.sleep(600)\n"
+    program = write_program(tmp_path / "programs", "family", FAMILY.format(stays=False) + family)
+    run_of_it = subprocess.Popen([sys.executable, "-c", KILLED, program, tmp_path / "streams"])
+    try:
+        assert wait_until(lambda: mark.exists() and mark.read_text("utf-8").endswith(" "))
+        numbers = [int(word) for word in mark.read_text("utf-8").split()]
+        assert all(map(alive, numbers))
+    finally:
+        run_of_it.kill()
+        run_of_it.wait()
+    assert wait_until(lambda: not any(map(alive, numbers)))
+    escaped = int((tmp_path / "streams/stdout").read_text("utf-8").split()[2])
+    if alive(escaped):
+        os.kill(escaped, 9)
 
 
 def test_no_thread_and_no_open_file_is_left(tmp_path):

@@ -92,6 +92,7 @@ class Launcher:
                 variables=variables(place.home, place.scratch, passed=passed, given=given),
                 deadline=deadline,
                 most_output=most_output,
+                guarded=not isolated,
             )
         except OSError as error:
             raise PermanentError(

@@ -13,7 +13,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
@@ -21,6 +21,7 @@ from attrs import define, field, frozen
 from skillopt_kernel.errors import PassingError
 
 from skillopt_lib_agent.descendants import Descendant, descendants
+from skillopt_lib_agent.guard import Guard
 
 LOOK_AROUND = 0.1
 """Seconds between two looks at a program that runs."""
@@ -56,6 +57,7 @@ class Processes:
 
     _running: set[subprocess.Popen[bytes]] = field(init=False, factory=set)
     _closed: threading.Event = field(init=False, factory=threading.Event)
+    _guard: Guard = field(init=False, factory=Guard)
     _lock: Any = field(init=False, factory=threading.Lock)
 
     def run(
@@ -68,11 +70,12 @@ class Processes:
         variables: Mapping[str, str],
         deadline: float,
         most_output: int = MOST_OUTPUT,
+        guarded: bool = False,
     ) -> Finished:
         """Run `command` in `folder` and wait for its end, and for that of all that it left behind.
 
         stdin     what it reads there, in UTF-8; streams: the folder for the files of its streams
-        deadline  `time.monotonic()` seconds
+        deadline  `time.monotonic()` seconds; guarded: it is ended as well when this process is killed
         Raises `OSError` when it cannot be started.
         """
         began = time.monotonic()
@@ -82,6 +85,8 @@ class Processes:
             read, out, said = (files.enter_context((streams / name).open(mode)) for name, mode in names)
             process = self._start(command, read, out, said, folder, variables)
         try:
+            if guarded:
+                self._guard.begins(process.pid)
             how = self._wait(process, streams, deadline, most_output)
         finally:
             self._end(process)
@@ -125,14 +130,14 @@ class Processes:
     def _end(self, process: subprocess.Popen[bytes]) -> None:
         """End the program's group and what left it; first with a request, then for good."""
         try:
-            end_all(process)
+            end_all(process, self._guard.ended)
         finally:
             with self._lock:
                 self._running.discard(process)
 
 
-def end_all(process: subprocess.Popen[bytes]) -> None:
-    """End a program with all that it has started, and take its exit code.
+def end_all(process: subprocess.Popen[bytes], before: Callable[[int], None] = lambda _: None) -> None:
+    """End a program with all that it has started, and take its exit code; `before` that is told its number.
 
     The group is ended before the exit code is taken: as long as that waits, the group's number belongs to nobody else.
     """
@@ -150,6 +155,7 @@ def end_all(process: subprocess.Popen[bytes]) -> None:
     _signal_group(process.pid, signal.SIGKILL)
     for one in left:
         one.kill()
+    before(process.pid)
     process.wait()
 
 
