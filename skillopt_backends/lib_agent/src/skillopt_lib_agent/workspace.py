@@ -6,6 +6,7 @@ import contextlib
 import shutil
 import stat
 import tempfile
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
@@ -115,4 +116,8 @@ def _delete(root: Path) -> None:
             else:
                 Path(path).unlink()
 
-    shutil.rmtree(root, onerror=again)
+    for wait in (0.0, 0.05, 0.2, 0.5):  # what was ended behind a wall may write for a moment yet
+        time.sleep(wait)
+        shutil.rmtree(root, onerror=again)
+        if not root.exists():
+            return
