@@ -36,7 +36,16 @@ def installed(package: str, version: str, command: str) -> Path:
     cache().mkdir(parents=True, exist_ok=True)
     made = Path(tempfile.mkdtemp(prefix="installing-", dir=cache()))
     try:
-        line = ["npm", "install", "--prefix", str(made), "--no-audit", "--no-fund", f"{package}@{version}"]
+        line = [
+            "npm",
+            "install",
+            "--prefix",
+            str(made),
+            "--no-audit",
+            "--no-fund",
+            "--fetch-retries=1",
+            f"{package}@{version}",
+        ]
         done = subprocess.run(
             line, capture_output=True, text=True, timeout=SECONDS, check=False, stdin=subprocess.DEVNULL
         )
