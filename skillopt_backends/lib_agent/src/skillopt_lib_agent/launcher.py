@@ -29,6 +29,8 @@ class Launcher:
     help      arguments that print the flags; needed: flags without which it is of no use, oldest: their first version
     require_isolation   `execution.require_isolation`
     credentials  secrets that the program is given, which no message may show
+    given     variables that it is always given, when it is probed as well
+    readable  what it may read behind a wall, beside its own files and what the settings name
     """
 
     program: Program
@@ -39,6 +41,8 @@ class Launcher:
     _oldest: str = ""
     _require_isolation: bool = False
     _credentials: Iterable[str] = ()
+    _given: Mapping[str, str] = field(factory=dict)
+    _readable: Sequence[Path] = ()
     redactor: Redactor = field(init=False)
     isolation: Isolation = field(init=False)
     _processes: Processes = field(init=False, factory=Processes)
@@ -46,9 +50,18 @@ class Launcher:
 
     def __attrs_post_init__(self) -> None:
         self.redactor = Redactor(self._credentials)
-        self.isolation = Isolation(self._processes, self._require_isolation, self.settings.readable_paths)
+        self.isolation = Isolation(
+            self._processes, self._require_isolation, (*self._readable, *self.settings.readable_paths)
+        )
         self._probe = Probe(
-            self.program, self._command, self._processes, self.redactor, self._help, self._needed, self._oldest
+            self.program,
+            self._command,
+            self._processes,
+            self.redactor,
+            self._help,
+            self._needed,
+            self._oldest,
+            self._given,
         )
 
     def capability(self) -> Capability:
@@ -89,7 +102,7 @@ class Launcher:
                 stdin=stdin,
                 streams=place.streams,
                 folder=place.workspace,
-                variables=variables(place.home, place.scratch, passed=passed, given=given),
+                variables=variables(place.home, place.scratch, passed=passed, given={**self._given, **(given or {})}),
                 deadline=deadline,
                 most_output=most_output,
                 guarded=not isolated,

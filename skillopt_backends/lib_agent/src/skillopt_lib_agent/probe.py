@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +47,7 @@ class Probe:
     command  name or path as the settings have it
     help     the arguments with which it prints the flags that are used, such as ("exec", "--help")
     needed   flags without which it cannot be used, oldest: the version from which on they are there
+    given    further variables that it is given
     """
 
     _program: Program
@@ -56,6 +57,7 @@ class Probe:
     _help: Sequence[str] = ("--help",)
     _needed: Sequence[str] = ()
     _oldest: str = ""
+    _given: Mapping[str, str] = field(factory=dict)
     _found: Capability | PermanentError | None = field(init=False, default=None)
     _lock: Any = field(init=False, factory=threading.Lock)
 
@@ -99,7 +101,7 @@ class Probe:
                     stdin="",
                     streams=place.streams,
                     folder=place.workspace,
-                    variables=variables(place.home, place.scratch),
+                    variables=variables(place.home, place.scratch, given=self._given),
                     deadline=time.monotonic() + SECONDS,
                 )
             except OSError as error:
