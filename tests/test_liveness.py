@@ -17,7 +17,7 @@ import pytest
 from attrs import frozen
 from skillopt_kernel import train
 from skillopt_kernel.config.schema import SECTIONS
-from skillopt_kernel.errors import CallTimeout, ModelError, SkillOptError
+from skillopt_kernel.errors import CallTimeout, ConfigError, ModelError, SkillOptError
 from skillopt_kernel.interfaces import DriverContext
 from skillopt_kernel.models.requests import AgentJob, ChatRequest, Message
 from skillopt_kernel.plugins.discovery import installed, load_manifest, make_driver, settings_class
@@ -352,6 +352,7 @@ OF_CODEX = {
     "path": "OTHER", "sandbox": "danger-full-access", "network_access": True, "web_search": True,
     "approval_policy": "on-request", "reasoning_effort": "high", "profile": "mine", "base_url": "ROOT/openai/v1",
     "api_key": "sk-0123456789", "auth_file": "AUTH", "timeout_seconds": 0.01, "pass_variables": ("SKILLOPT_REHEARSED",),
+    "use_sdk": "sdk",
 }  # fmt: skip
 """Key of codex_exec -> a value that changes what the program is told or given, or what becomes of a job."""
 
@@ -520,7 +521,10 @@ def told_to_codex(server: ChatServer, given: dict[str, Any]) -> Any:
     """What the stand-in for Codex was told and given for one job, or the error that the job came to."""
     settings = settings_class(load_manifest("backend", "codex_exec"))
     assert settings is not None
-    backend = make_driver("backend", "codex_exec", settings(**given), DriverContext(logging.getLogger("skillopt")))
+    try:
+        backend = make_driver("backend", "codex_exec", settings(**given), DriverContext(logging.getLogger("skillopt")))
+    except ConfigError as error:
+        return type(error)
     try:
         backend.open_agent("target").run(AgentJob("Do it.", "# Skill\n\n- Do it well.\n", edits=True))
     except ModelError as error:

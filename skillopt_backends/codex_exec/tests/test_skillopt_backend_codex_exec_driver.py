@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import logging
+import sys
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -11,13 +14,21 @@ from skillopt_backend_codex_exec.backend import CODEX, make_backend
 from skillopt_backend_codex_exec.command import NEEDED, agent_arguments, chat_arguments
 from skillopt_backend_codex_exec.reading import read_turn, read_usage
 from skillopt_backend_codex_exec.settings import CodexExecSettings
-from skillopt_kernel.errors import ConfigError, ContextTooLong, PassingError, PermanentError, RejectedRequest
+from skillopt_kernel.errors import (
+    CallTimeout,
+    ConfigError,
+    ContextTooLong,
+    PassingError,
+    PermanentError,
+    RejectedRequest,
+)
 from skillopt_kernel.interfaces import DriverContext
 from skillopt_kernel.models.requests import AgentJob, ChatRequest, Message
 from skillopt_kernel.records import ToolCall, Turn, Usage
 from skillopt_kernel.store.redaction import Redactor
 from skillopt_lib_agent.process import Finished
 from skillopt_testkit.configuration import problems
+from skillopt_testkit.conformance.http_chat import SECRET
 from skillopt_testkit.programs import stand_in
 from skillopt_testkit.servers import ChatServer, Reply
 
@@ -144,7 +155,8 @@ def test_usage_that_is_not_told_is_unknown_and_not_zero():
 
 def test_the_turns_come_from_the_session_s_record(tmp_path):
     """The events leave out commands that end at once; the record has all that the model was sent."""
-    output = "Chunk ID: b775fd\nWall time: 0.0121 seconds\nProcess exited with code 1\nOriginal token count: 2\nOutput:\nhello\n"
+    about = "Chunk ID: b775fd\nWall time: 0.0121 seconds\nProcess exited with code 1\nOriginal token count: 2\n"
+    output = f"{about}Output:\nhello\n"
     record = [
         {"type": "message", "role": "developer", "content": [{"type": "input_text", "text": "You are an agent."}]},
         {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Do it."}]},
@@ -296,3 +308,71 @@ def test_as_a_chat_model_it_answers_what_it_was_asked(tmp_path):
     assert body["tools"] == [] and body["model"] == "some-model"
     assert body["reasoning"] == {"effort": "low"} and body["text"]["format"]["schema"] == schema
     assert [part["content"][0]["text"] for part in body["input"]] == ["Judge.", "Is it? 🦉"]
+
+
+# Through the SDK -------------------------------------------------------------------------------------------
+
+
+def commands(*wanted: str):
+    """A model that has these commands run, one after the other, and then answers."""
+
+    def script(body):
+        results = sum(message["role"] == "tool" for message in body["messages"])
+        if results == len(wanted):
+            return Reply("Done. ü", usage={"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18})
+        function = {"name": "exec_command", "arguments": json.dumps({"cmd": wanted[results]})}
+        return Reply(tool_calls=({"id": f"call-{results}", "type": "function", "function": function},))
+
+    return script
+
+
+def test_through_the_sdk_a_job_is_the_same(tmp_path):
+    pytest.importorskip("openai_codex_sdk")
+    job = AgentJob("Do it. 🦉", "# Skill\n\n- Do it well.\n", {"in.txt": b"hello"}, ("*.txt",), edits=True)
+    results, bodies = [], []
+    for use_sdk in (False, True):
+        with ChatServer(commands("cat in.txt > out.txt; env", "exit 3")) as server:
+            made = backend(stand_in(tmp_path, "codex"), base_url=server.url, api_key=SECRET, use_sdk=use_sdk)
+            results.append(made.open_agent("target").run(job))
+            bodies.append([{**each.body, "client_metadata": None} for each in server.requests])
+    plain, told = results
+    assert (told.message, told.files, told.usage, told.isolated) == (
+        plain.message, plain.files, plain.usage, plain.isolated
+    )  # fmt: skip
+    assert [turn.role for turn in told.trajectory] == [turn.role for turn in plain.trajectory]
+    assert told.trajectory[3:] == plain.trajectory[3:]
+    assert SECRET not in told.trajectory[1].content and "SKILLOPT_CODEX" not in told.trajectory[1].content
+    assert bodies[1][0] == bodies[0][0], "the model is asked the same"
+
+
+def test_through_the_sdk_errors_and_deadlines_are_the_same(tmp_path):
+    pytest.importorskip("openai_codex_sdk")
+    over = threading.Event()
+
+    def script(body):
+        if "hang" in json.dumps(body["messages"]):
+            over.wait(120)
+        return Reply(f"no such key: {SECRET}", status=401)
+
+    with ChatServer(script) as server:
+        made = backend(stand_in(tmp_path, "codex"), base_url=server.url, api_key=SECRET, use_sdk="sdk")
+        agent = made.open_agent("target")
+        try:
+            with pytest.raises(PermanentError, match="is not signed in, or its key was rejected"):
+                agent.run(AgentJob("Do it.", ""))
+            with pytest.raises(CallTimeout):
+                agent.run(AgentJob("hang", "", deadline=time.monotonic() + 3))
+        finally:
+            over.set()
+    with pytest.raises(PermanentError, match="No such file"):
+        backend(tmp_path / "nowhere", base_url="http://127.0.0.1:9", use_sdk="sdk").open_agent("target").run(
+            AgentJob("", "")
+        )
+
+
+def test_without_the_sdk_it_is_told_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "openai_codex_sdk", None)
+    with pytest.raises(ConfigError, match=r"pip install 'skillopt-backend-codex-exec\[sdk\]'"):
+        backend(tmp_path / "codex", use_sdk="sdk")
+    with pytest.raises(ValueError, match="must be auto, sdk or cli"):
+        CodexExecSettings(use_sdk="perhaps")

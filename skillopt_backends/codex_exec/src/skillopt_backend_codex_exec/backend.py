@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +16,15 @@ from skillopt_kernel.interfaces import DriverContext, Finding
 from skillopt_kernel.models.requests import AgentJob, AgentResult, ChatReply, ChatRequest
 from skillopt_lib_agent.conversation import conversation_of, reply_of
 from skillopt_lib_agent.failures import Program
+from skillopt_lib_agent.finding import find_program
+from skillopt_lib_agent.isolation import own_paths
 from skillopt_lib_agent.launcher import Launcher, copied
 from skillopt_lib_agent.skill_file import NAME, place_skill
 from skillopt_lib_agent.workspace import Place, collect, fresh_place, lay_files
 
 from skillopt_backend_codex_exec.command import KEY_VARIABLE, NEEDED, OLDEST, agent_arguments, chat_arguments
 from skillopt_backend_codex_exec.reading import Told, read_turn
+from skillopt_backend_codex_exec.sdk_program import PROGRAM
 from skillopt_backend_codex_exec.settings import CodexExecSettings
 
 AGENT, CHAT = frozenset({"agent"}), frozenset({"chat"})
@@ -39,10 +44,13 @@ CODEX = Program(
 def make_backend(settings: CodexExecSettings, context: DriverContext) -> CodexExecBackend:
     """The backend of one role. `context.common` are the settings of the section `execution`."""
     required = bool(getattr(context.common, "require_isolation", False))
+    command, given, readable = _command(settings)
     launcher = Launcher(
         CODEX,
         settings,
-        command=settings.path,
+        command=command,
+        given=given,
+        readable=readable,
         help=("exec", "--help"),
         needed=NEEDED,
         oldest=OLDEST,
@@ -50,6 +58,24 @@ def make_backend(settings: CodexExecSettings, context: DriverContext) -> CodexEx
         credentials=[settings.api_key],
     )
     return CodexExecBackend(Codex(settings, launcher, context.model or ""))
+
+
+def _command(settings: CodexExecSettings) -> tuple[str, dict[str, str], list[Path]]:
+    """What is run, with which variables, and what it may read: Codex itself, or the program that has the SDK run it."""
+    if settings.use_sdk not in (True, "sdk"):
+        return settings.path, {}, []
+    if find_spec("openai_codex_sdk") is None:
+        raise ConfigError(
+            "model.codex_exec_use_sdk is sdk, and the Codex SDK is not installed. Install it "
+            "(`pip install 'skillopt-backend-codex-exec[sdk]'`), or set model.codex_exec_use_sdk to cli."
+        )
+    program = find_program(settings.path)
+    folders = [str(Path(sys.executable).parent), *os.environ.get("PATH", "").split(os.pathsep)]
+    own = find_program("skillopt-codex-sdk", folders)
+    specs = map(find_spec, ("openai_codex_sdk", "skillopt_backend_codex_exec", "skillopt_kernel"))
+    packages = [Path(spec.origin).parents[1] for spec in specs if spec is not None and spec.origin]
+    readable = [*packages, *(own_paths(program) if program else ())]
+    return str(own or "skillopt-codex-sdk"), {PROGRAM: str(program or settings.path)}, readable
 
 
 @frozen(eq=False)

@@ -26,6 +26,11 @@ def _web_address(_: object, attribute: attrs.Attribute[Any], value: str) -> None
         raise ValueError(f"must be an address like https://host/v1, not {value!r}")
 
 
+def _use_sdk(_: object, attribute: attrs.Attribute[Any], value: bool | str) -> None:
+    if not isinstance(value, bool) and value not in ("auto", "cli", "sdk"):
+        raise ValueError(f"must be auto, sdk or cli, not {value!r}")
+
+
 def _profile_name(_: object, attribute: attrs.Attribute[Any], value: str) -> None:
     if value and (Path(value).name != value or value.startswith("-")):
         raise ValueError(f"must be a profile's name, not {value!r}")
@@ -46,6 +51,9 @@ class CodexExecSettings(ProgramSettings):
         "workspace-write",
         "the most that commands may write: read-only, workspace-write or danger-full-access (everything)",
         more_env=("CODEX_SANDBOX_MODE", "CODEX_SANDBOX"),
+    )
+    use_sdk: bool | str = option(
+        "auto", "sdk: through the Codex SDK for Python (an extra); cli and auto: not", _use_sdk, free=True
     )
     network_access: bool = option(False, "whether commands reach the network")
     web_search: bool = option(False, "whether Codex may search the web")

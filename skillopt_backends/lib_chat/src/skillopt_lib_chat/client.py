@@ -23,7 +23,7 @@ PUBLIC_API = "https://api.openai.com"
 
 @frozen
 class OpenClient:
-    """An open client, with what a call is sent by: its connections, where to, its headers, a token in place of a key."""
+    """An open client, with what a call is sent by: connections, where to, headers, a token in place of a key."""
 
     client: openai.OpenAI
     connections: httpx2.Client

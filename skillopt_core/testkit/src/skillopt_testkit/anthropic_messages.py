@@ -6,26 +6,26 @@ A reply is sent as one JSON document, or as server-sent events where the request
 from __future__ import annotations
 
 import json
+import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from skillopt_testkit.protocols import Reply
+from typing import Any
 
 _STOP = {"length": "max_tokens", "content_filter": "refusal", "tool_calls": "tool_use"}
-_ERRORS = {400: "invalid_request_error", 401: "authentication_error", 402: "billing_error", 403: "permission_error",
-           404: "not_found_error", 413: "request_too_large", 429: "rate_limit_error", 529: "overloaded_error"}  # fmt: skip
+_ERRORS = {
+    400: "invalid_request_error", 401: "authentication_error", 402: "billing_error", 403: "permission_error",
+    404: "not_found_error", 413: "request_too_large", 429: "rate_limit_error", 529: "overloaded_error",
+}  # fmt: skip
 
 
-def message(reply: Reply, model: str) -> dict[str, Any]:
-    """The reply as a message. Cached tokens of its usage are told beside the input, as Anthropic does."""
+def message(reply: Any, model: str) -> dict[str, Any]:
+    """A `Reply` as a message. Cached tokens of its usage are told beside the input, as Anthropic does."""
     content: list[dict[str, Any]] = [{"type": "text", "text": reply.text}] if reply.text else []
     for call in reply.tool_calls:
         function = call["function"]
         made = {"id": call["id"], "name": function["name"], "input": json.loads(function["arguments"])}
         content.append({"type": "tool_use", **made})
     finish = reply.finish_reason or ("tool_calls" if reply.tool_calls else "stop")
-    told = {"id": "msg_scripted", "type": "message", "role": "assistant", "model": model, "content": content,
+    told = {"id": f"msg_{uuid.uuid4().hex}", "type": "message", "role": "assistant", "model": model, "content": content,
             "stop_reason": _STOP.get(finish, "end_turn"), "stop_sequence": None}  # fmt: skip
     return told | {"usage": _usage(reply.usage or {})}
 
@@ -38,8 +38,8 @@ def _usage(told: Mapping[str, Any]) -> dict[str, Any]:
     return usage | {"output_tokens": told.get("completion_tokens", 0)} | details
 
 
-def error(reply: Reply) -> dict[str, Any]:
-    """The reply of a status from 400 on."""
+def error(reply: Any) -> dict[str, Any]:
+    """A `Reply` of a status from 400 on."""
     kind = _ERRORS.get(reply.status, "api_error" if reply.status >= 500 else "invalid_request_error")
     text = reply.text or f"scripted status {reply.status}"
     return {"type": "error", "error": {"type": kind, "message": text}, "request_id": "req_scripted"}
@@ -67,7 +67,10 @@ def _events(told: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def as_chat(body: Mapping[str, Any]) -> dict[str, Any]:
-    """A request as one of Chat Completions, so that one script can answer both."""
+    """A request as one of Chat Completions, so that one script can answer both.
+
+    Each text of a user's message becomes a message of its own, unless there are images between them.
+    """
     messages = [{"role": "system", "content": _text(body["system"])}] if body.get("system") else []
     for each in body.get("messages", ()):
         messages += _as_messages(each["role"], each["content"])
@@ -95,9 +98,12 @@ def _as_messages(role: str, content: str | Sequence[Mapping[str, Any]]) -> Itera
         for part in parts if part["type"] == "tool_use"
     ]  # fmt: skip
     said = [_as_part(part) for part in parts if part["type"] in ("text", "image")]
-    if said or calls:
-        whole = said if any(part["type"] != "text" for part in said) else _text(said)
-        yield {"role": role, "content": whole, **({"tool_calls": calls} if calls else {})}
+    if any(part["type"] != "text" for part in said):
+        yield {"role": role, "content": said}
+    elif role == "user":
+        yield from ({"role": role, "content": part["text"]} for part in said)
+    else:
+        yield {"role": role, "content": _text(said), **({"tool_calls": calls} if calls else {})}
 
 
 def _as_part(part: Mapping[str, Any]) -> dict[str, Any]:
