@@ -131,6 +131,22 @@ def test_behind_the_wall_a_program_sees_its_own_folders_only(tmp_path):
 
 
 @needs_wall
+def test_behind_the_wall_a_program_that_is_a_link_finds_what_lies_beside_it(tmp_path):
+    """As npm installs programs: a link in `bin`, the program in a package beside its parts."""
+    package = tmp_path / "lib/node_modules/tool"
+    source = SOURCE.replace(
+        "words = ", "words = open(os.path.dirname(os.path.realpath(sys.argv[0])) + '/../part').read() + "
+    )
+    write_program(package / "bin", "tool.py", source)
+    (package / "part").write_text("part, ", "utf-8")
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/middle").symlink_to("../lib/node_modules/tool/bin/tool.py")
+    (tmp_path / "bin/tool").symlink_to("middle")
+    said, isolated, _ = told(launcher(tmp_path / "bin/tool"), "--json", str(tmp_path / "bin"), str(tmp_path / "gold"))
+    assert isolated and said["words"] == "part, hello"
+
+
+@needs_wall
 def test_what_is_configured_as_readable_can_be_read(tmp_path):
     corpus = tmp_path / "corpus"
     corpus.mkdir()

@@ -9,7 +9,7 @@ import secrets
 import shlex
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -85,9 +85,7 @@ class Isolation:
             # Links (such as resolv.conf into /run) are followed here: behind the wall what they lead to is missing.
             if (path := Path("/etc", name)).exists():
                 wall += ["--ro-bind", str(path.resolve()), str(path)]
-        for path in sorted(set(readable)):
-            if path.exists() and not any(path.is_relative_to(system) for system in SYSTEM):
-                wall += ["--ro-bind", str(path), str(path)]
+        wall += _shown(readable)
         for folder in (place.workspace, place.home, place.scratch):
             wall += ["--bind", str(folder), str(folder)]
         return [*wall, "--chdir", str(place.workspace), "--"]
@@ -122,6 +120,29 @@ class Isolation:
         return "" if out == word else "bubblewrap does not hide this machine's files"
 
 
+def _shown(readable: Iterable[Path]) -> Iterator[str]:
+    """What makes paths readable; links stay links, since programs look for their parts beside what they lead to."""
+    there = list(map(Path, SYSTEM))
+    for path in sorted({hop for each in readable for hop in _hops(each)}):
+        if not path.exists() or any(path.is_relative_to(folder) for folder in there):
+            continue
+        if path.is_symlink():
+            yield from ("--symlink", str(path.readlink()), str(path))
+        else:
+            there.append(path)
+            yield from ("--ro-bind", str(path), str(path))
+
+
+def _hops(path: Path) -> Iterator[Path]:
+    """A path, and what it leads to, link by link."""
+    for _ in range(40):  # as many as systems follow
+        yield path
+        if not path.is_symlink():
+            return
+        path = path.parent / path.readlink()
+        path = path.parent.resolve() / path.name
+
+
 def own_paths(program: Path) -> list[Path]:
     """What belongs to a program, and so may be read by it: its file, its package, its interpreter."""
     file = program.resolve()
@@ -147,8 +168,13 @@ def _interpreter(file: Path) -> list[Path]:
 
 
 def _installation(file: Path | None) -> list[Path]:
-    """The prefix of a program in some `bin`, and that of the file it links to."""
+    """Where a program is installed, and the file it links to: the folder above its `bin`, unless that is a home."""
     if file is None or not file.exists():
         return []
-    prefixes = [each.parent.parent if each.parent.name == "bin" else each for each in (file, file.resolve())]
-    return [prefix for prefix in prefixes if len(prefix.parts) > 1 and prefix.resolve() != Path.home().resolve()]
+    home = Path.home().resolve()
+
+    def place(each: Path) -> Path:
+        above = each.parent.parent
+        return above if each.parent.name == "bin" and above.resolve() not in (home, Path("/")) else each
+
+    return [place(file), place(file.resolve())]
