@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 from skillopt_backend_codex_exec.backend import CODEX, make_backend
 from skillopt_backend_codex_exec.command import NEEDED, agent_arguments, chat_arguments
-from skillopt_backend_codex_exec.reading import read_turn, read_usage
+from skillopt_backend_codex_exec.reading import read_turn
+from skillopt_backend_codex_exec.session import read_usage
 from skillopt_backend_codex_exec.settings import CodexExecSettings
 from skillopt_kernel.errors import (
     CallTimeout,
@@ -368,6 +369,21 @@ def test_through_the_sdk_errors_and_deadlines_are_the_same(tmp_path):
         backend(tmp_path / "nowhere", base_url="http://127.0.0.1:9", use_sdk="sdk").open_agent("target").run(
             AgentJob("", "")
         )
+
+
+def test_what_a_job_used_before_it_failed_is_known(tmp_path):
+    plain = commands("echo hello")
+
+    def script(body):
+        if any(message["role"] == "tool" for message in body["messages"]):
+            return Reply("busy", status=503)
+        return plain(body)
+
+    with ChatServer(script) as server:
+        made = backend(stand_in(tmp_path, "codex"), base_url=server.url)
+        with pytest.raises(PassingError) as caught:
+            made.open_agent("target").run(AgentJob("Do it.", ""))
+    assert caught.value.usage == Usage(1, 10, 5, cached_tokens=0, reasoning_tokens=0)
 
 
 def test_without_the_sdk_it_is_told_what_to_install(tmp_path, monkeypatch):

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from attrs import frozen
-from skillopt_kernel.errors import ConfigError, PermanentError
+from skillopt_kernel.errors import ConfigError, ModelError, PermanentError
 from skillopt_kernel.interfaces import DriverContext, Finding
 from skillopt_kernel.models.requests import AgentJob, AgentResult, ChatReply, ChatRequest
 from skillopt_lib_agent.conversation import conversation_of, reply_of
@@ -25,6 +25,7 @@ from skillopt_lib_agent.workspace import Place, collect, fresh_place, lay_files
 from skillopt_backend_codex_exec.command import KEY_VARIABLE, NEEDED, OLDEST, agent_arguments, chat_arguments
 from skillopt_backend_codex_exec.reading import Told, read_turn
 from skillopt_backend_codex_exec.sdk_program import PROGRAM
+from skillopt_backend_codex_exec.session import session_usage
 from skillopt_backend_codex_exec.settings import CodexExecSettings
 
 AGENT, CHAT = frozenset({"agent"}), frozenset({"chat"})
@@ -94,8 +95,12 @@ class Codex:
         if self.settings.api_key:
             given[KEY_VARIABLE if self.settings.base_url else "CODEX_API_KEY"] = self.settings.api_key.strip()
         ends = self.launcher.deadline(deadline)
-        done, isolated = self.launcher.run(place, arguments, stdin=prompt, deadline=ends, given=given)
-        return read_turn(done, home, CODEX, self.launcher.redactor), isolated
+        try:
+            done, isolated = self.launcher.run(place, arguments, stdin=prompt, deadline=ends, given=given)
+            return read_turn(done, home, CODEX, self.launcher.redactor), isolated
+        except ModelError as error:
+            error.usage = session_usage(home)
+            raise
 
     def _sign_in(self, home: Path) -> None:
         """A private configuration folder, with nothing of the operator's but what signs in and a named profile."""

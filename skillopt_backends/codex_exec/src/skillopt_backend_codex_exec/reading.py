@@ -11,12 +11,12 @@ from attrs import frozen
 from skillopt_kernel.errors import ModelError
 from skillopt_kernel.records import Trajectory, Usage
 from skillopt_kernel.store.redaction import Redactor
-from skillopt_lib_agent.events import Events, count_of, read_events, text_of
+from skillopt_lib_agent.events import Events, read_events, text_of
 from skillopt_lib_agent.failures import Program, failure, malformed
 from skillopt_lib_agent.process import Finished
 from skillopt_lib_agent.trajectory import TrajectoryBuilder
 
-from skillopt_backend_codex_exec.session import session_turns
+from skillopt_backend_codex_exec.session import read_usage, session_turns
 
 DECLINED = "declined"
 _LEFT_OUT = frozenset({"reasoning", "error", "todo_list"})
@@ -49,20 +49,6 @@ def read_turn(done: Finished, home: Path, program: Program, redactor: Redactor) 
     if not turns.turns and not usage.prompt_tokens:
         raise malformed(program, "its turn ended without a call of its model", redactor, events.text or done.stderr)
     return Told(turns.answer, turns.turns, usage)
-
-
-def read_usage(raw: Any) -> Usage:
-    """Tokens of all requests of a turn. What was not told is unknown, not zero."""
-    usage: Mapping[str, Any] = raw if isinstance(raw, Mapping) else {}
-    prompt, completion = count_of(usage.get("input_tokens")), count_of(usage.get("output_tokens"))
-    return Usage(
-        calls=1,
-        prompt_tokens=prompt,
-        completion_tokens=completion,
-        cached_tokens=count_of(usage.get("cached_input_tokens")),
-        reasoning_tokens=count_of(usage.get("reasoning_output_tokens")),
-        unknown_calls=int(prompt is None and completion is None),
-    )
 
 
 def _failure(

@@ -6,11 +6,12 @@ The events that Codex prints are no full record: a command that ends at once is 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from skillopt_lib_agent.events import read_events, text_of
+from skillopt_kernel.records import Usage
+from skillopt_lib_agent.events import count_of, read_events, text_of
 from skillopt_lib_agent.trajectory import TrajectoryBuilder
 
 _CALLS = {"function_call": "arguments", "custom_tool_call": "input", "local_shell_call": "action"}
@@ -25,15 +26,41 @@ _COMMAND = re.compile(
 
 def session_turns(home: Path) -> TrajectoryBuilder | None:
     """The turns of the one session below Codex's folder; `None` when it left no record of any."""
-    records = sorted(home.glob("sessions/**/rollout-*.jsonl"))
-    if not records:
-        return None
     turns = TrajectoryBuilder()
-    for line in read_events(records[-1]).items:
-        item = line.get("payload")
-        if line.get("type") == "response_item" and isinstance(item, Mapping):
-            _add(turns, item)
+    for item in _record(home, "response_item"):
+        _add(turns, item)
     return turns if turns.turns else None
+
+
+def session_usage(home: Path) -> Usage | None:
+    """What the requests used that were answered, also of a turn that came to nothing; `None` where that is unknown."""
+    for told in reversed(list(_record(home, "event_msg"))):
+        if told.get("type") == "token_count" and isinstance(told.get("info"), Mapping):
+            return read_usage(told["info"].get("total_token_usage"))
+    return None
+
+
+def read_usage(raw: Any) -> Usage:
+    """Tokens of all requests of a turn. What was not told is unknown, not zero."""
+    usage: Mapping[str, Any] = raw if isinstance(raw, Mapping) else {}
+    prompt, completion = count_of(usage.get("input_tokens")), count_of(usage.get("output_tokens"))
+    return Usage(
+        calls=1,
+        prompt_tokens=prompt,
+        completion_tokens=completion,
+        cached_tokens=count_of(usage.get("cached_input_tokens")),
+        reasoning_tokens=count_of(usage.get("reasoning_output_tokens")),
+        unknown_calls=int(prompt is None and completion is None),
+    )
+
+
+def _record(home: Path, kind: str) -> Iterator[Mapping[str, Any]]:
+    """The payloads of one kind in the record of the session."""
+    for record in sorted(home.glob("sessions/**/rollout-*.jsonl"))[-1:]:
+        for line in read_events(record).items:
+            payload = line.get("payload")
+            if line.get("type") == kind and isinstance(payload, Mapping):
+                yield payload
 
 
 def _add(turns: TrajectoryBuilder, item: Mapping[str, Any]) -> None:

@@ -150,17 +150,19 @@ def turn(flags: Mapping[str, list[str]], prompt: str) -> dict[str, int]:
         results = [done(item, f"item_{number}-{at}", body["tools"], variable) for at, item in enumerate(output)]
         items += [*output, *filter(None, results)]
         if "--ephemeral" not in flags:
-            record(items)
+            record(items, total)
         if not any(results):
             break
     return total
 
 
-def record(items: Sequence[Any]) -> None:
-    """The session as it is kept: all that went to the model and came from it."""
+def record(items: Sequence[Any], total: Mapping[str, int]) -> None:
+    """The session as it is kept: all that went to the model and came from it, and what its requests used."""
     folder = Path(os.environ["CODEX_HOME"], "sessions/2026/11/30")
     folder.mkdir(parents=True, exist_ok=True)
     lines = [json.dumps({"type": "response_item", "payload": item}) for item in items]
+    used = {"type": "token_count", "info": {"total_token_usage": total}}
+    lines.append(json.dumps({"type": "event_msg", "payload": used}))
     text = "\n".join([json.dumps({"type": "session_meta", "payload": {}}), *lines, ""])
     (folder / "rollout-2026-11-30T04-19-16.jsonl").write_text(text, "utf-8")
 
