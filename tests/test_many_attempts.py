@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from skillopt_kernel import DriverContext, evaluate
+from skillopt_commands.evaluation import evaluate
+from skillopt_kernel import DriverContext
 from skillopt_kernel.models.calling import ModelCaller
 from skillopt_kernel.models.limits import EndpointLimit
 from skillopt_kernel.models.requests import ChatRequest, Message

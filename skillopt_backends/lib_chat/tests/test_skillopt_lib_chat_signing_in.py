@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from skillopt_kernel.errors import PermanentError
+from skillopt_kernel.errors import PassingError, PermanentError
 from skillopt_kernel.models.requests import ChatRequest, Message
 from skillopt_lib_chat.model import OpenAIChatModel
 from skillopt_lib_chat.options import ChatOptions
@@ -49,6 +50,41 @@ def test_azure_s_paths() -> None:
     assert responses.body["model"] == "my deployment"
     assert {chat.headers["api-key"], responses.headers["api-key"]} == {"azure-key"}
     assert "azure-key" not in chat.headers.get("authorization", "")
+
+
+@pytest.mark.parametrize("status", [301, 307, 308])
+def test_a_key_of_azure_goes_to_no_other_address_than_the_one_that_is_set(status: int) -> None:
+    with ChatServer() as other:
+        there = f"{other.root}/openai/responses"
+        with ChatServer([Reply("moved", status=status, headers={"Location": f"{there}?sig=a"})]) as server:
+            root = f"{server.root}/openai"
+            with pytest.raises(PermanentError) as caught:
+                model(root, api_key="azure-key", azure_api_version="v", api="responses").complete(ASK)
+        assert other.requests == []
+    assert f"{other.root}/openai, and no other" in str(caught.value) and "sig" not in str(caught.value)
+    assert "AZURE_OPENAI_ENDPOINT" in str(caught.value)
+
+
+@pytest.mark.parametrize("token", [None, lambda: TOKEN])
+def test_a_call_that_is_sent_on_elsewhere_takes_neither_key_nor_token_along(token: Any) -> None:
+    with ChatServer() as other:
+        moved = Reply("moved", status=308, headers={"Location": f"{other.url}/chat/completions"})
+        with ChatServer([moved]) as server:
+            assert model(server.url, api_key="own-key-0123456789", token=token).complete(ASK).text == "ok"
+        (received,) = other.requests
+    assert received.body["model"] == "my deployment"
+    assert "own-key-0123456789" not in repr(received) and TOKEN not in repr(received)
+
+
+def test_a_login_in_the_address_is_sent_in_place_of_a_key_and_shown_nowhere() -> None:
+    with ChatServer(["ok", Reply("broken", status=500)]) as server:
+        made = model(server.url.replace("://", "://somebody:pass%20word@"))
+        assert made.complete(ASK).text == "ok"
+        with pytest.raises(PassingError) as caught:
+            made.complete(ASK)
+        basic = "Basic " + base64.b64encode(b"somebody:pass word").decode()
+        assert [received.headers["authorization"] for received in server.requests] == [basic, basic]
+    assert "somebody" not in str(caught.value) and "pass" not in str(caught.value)
 
 
 def test_a_variable_of_the_client_s_own_reaches_nobody(monkeypatch: pytest.MonkeyPatch) -> None:

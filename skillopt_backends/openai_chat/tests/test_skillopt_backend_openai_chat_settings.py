@@ -99,8 +99,9 @@ def test_an_endpoint_that_is_not_azure() -> None:
     ],
 )
 def test_what_cannot_be_is_refused_when_it_is_read(told: dict[str, Any], part: str) -> None:
-    with pytest.raises(ConfigError, match=part):
+    with pytest.raises(ConfigError, match=part) as caught:
         load_config({"model": {"backend": "openai", **told}}, environ={})
+    assert len(caught.value.problems) == 1, "what holds for three roles is told once"
 
 
 @pytest.mark.parametrize(
@@ -113,6 +114,7 @@ def test_what_cannot_be_is_refused_when_it_is_read(told: dict[str, Any], part: s
         ),
         ("azure_openai_endpoint", "my-resource", "must be an address"),
         ("openai_base_url", "ftp://a", "must be an address"),
+        ("openai_base_url", "https://a/v1?key=b", "leave out what begins with"),
         ("openai_chat_api", "completions", "expected one of auto, chat_completions, responses"),
         ("openai_chat_timeout_seconds", 0, "must be greater than 0"),
         ("openai_chat_max_tokens", 0, "must be greater than 0"),

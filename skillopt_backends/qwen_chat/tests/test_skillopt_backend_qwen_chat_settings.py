@@ -68,9 +68,9 @@ def test_the_policy_on_the_wire(told: dict[str, Any], sent: bool | None) -> None
 
 @pytest.mark.parametrize(("enable", "mode"), [("true", "disabled"), ("true", "server_default"), ("false", "enabled")])
 def test_settings_that_contradict_each_other_are_refused(enable: str, mode: str) -> None:
-    model = {"target_backend": "qwen", "qwen_chat_enable_thinking": enable == "true", "qwen_chat_thinking_mode": mode}
+    model = {"qwen_chat_enable_thinking": enable == "true", "qwen_chat_thinking_mode": mode}
     with pytest.raises(ConfigError, match=f"is {mode} and qwen_chat_enable_thinking {enable}, which contradict"):
-        load_config({"model": {"backend": "simulated", **model}}, environ={})
+        load_config({"model": {"backend": "qwen", "optimizer_backend": "qwen", **model}}, environ={})
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
+from urllib.parse import quote, unquote_to_bytes
 
 from attrs import frozen
 from skillopt_kernel.errors import PermanentError
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     import httpx2
     import openai
 
+    from skillopt_lib_chat.connections import Connections
     from skillopt_lib_chat.deadlines import Deadlines
 
 CONNECT_SECONDS = 10.0
@@ -23,10 +25,10 @@ PUBLIC_API = "https://api.openai.com"
 
 @frozen
 class OpenClient:
-    """An open client, with what a call is sent by: connections, where to, headers, a token in place of a key."""
+    """An open client, with what a call is sent by: connections, address, headers, and a token in place of a key."""
 
     client: openai.OpenAI
-    connections: httpx2.Client
+    connections: Connections
     deadlines: Deadlines
     url: httpx2.URL
     headers: httpx2.Headers
@@ -53,21 +55,18 @@ def open_client(options: ChatOptions) -> OpenClient:
     import httpx2
     import openai
 
-    from skillopt_lib_chat.deadlines import Deadlines, use
+    from skillopt_lib_chat.connections import Connections
+    from skillopt_lib_chat.deadlines import Deadlines
 
-    key = usable_key(options)
-    # As many connections as there are threads: how many there are is the kernel's to say.
-    limits = httpx2.Limits(max_connections=None, max_keepalive_connections=None, keepalive_expiry=30.0)
+    key, deadlines = usable_key(options), Deadlines()
     # No other place than the address that is set is sent Azure's key, which is in a header that a client passes on.
-    follow = not options.azure_api_version
-    connections, deadlines = openai.DefaultHttpxClient(limits=limits, follow_redirects=follow), Deadlines()
-    use(deadlines, connections)
+    connections = Connections(deadlines, follow_redirects=not options.azure_api_version)
     common: dict[str, Any] = {
         "admin_api_key": "",
         "base_url": options.base_url,
         "max_retries": 0,
         "timeout": timeouts(options.timeout_seconds),
-        "http_client": connections,
+        "http_client": connections.open(),
     }
     client: openai.OpenAI
     if options.azure_api_version:
@@ -83,7 +82,10 @@ def open_client(options: ChatOptions) -> OpenClient:
     sent = {
         name: value for name, value in told.items() if isinstance(value, str) and not name.startswith("X-Stainless")
     }
-    return OpenClient(client, connections, deadlines, _url(options), httpx2.Headers(sent), options.token)
+    url, headers = _url(options), httpx2.Headers(sent)
+    if url.userinfo:  # a login in the address, which a client would send so, in place of the key
+        headers["Authorization"] = f"Basic {base64.b64encode(unquote_to_bytes(url.userinfo)).decode()}"
+    return OpenClient(client, connections, deadlines, url, headers, options.token)
 
 
 def _url(options: ChatOptions) -> httpx2.URL:

@@ -23,7 +23,7 @@ from skillopt_kernel.errors import (
 from skillopt_kernel.store.patterns import clipped
 from skillopt_kernel.store.redaction import Redactor
 
-from skillopt_lib_chat.options import ChatOptions
+from skillopt_lib_chat.options import ChatOptions, plain_address
 
 _PASSING_STATUS = frozenset({408, 409, 425, 429})
 _OVERLOADED_STATUS = frozenset({429, 503, 504, 529})
@@ -49,7 +49,7 @@ LONGEST_DETAIL = 300
 
 
 def failure(status: int, body: str, headers: Mapping[str, str], options: ChatOptions) -> ModelError:
-    """The error for an answer with an HTTP status from 400 on, or with an error in place of a completion."""
+    """The error for an answer of another HTTP status than success, or with an error in place of a completion."""
     codes, message = _read_error(body)
     detail = _quote(message, options)
     where = f"{options.address} (HTTP status {status})"
@@ -64,6 +64,12 @@ def failure(status: int, body: str, headers: Mapping[str, str], options: ChatOpt
         return PermanentError(
             f"the account at {where} has no credit or quota left{detail}. Add credit, or set another account's key in "
             f"{options.setting('api_key')}."
+        )
+    if status < 400:
+        elsewhere = clipped(plain_address(headers.get("location", "")) or "another address", LONGEST_DETAIL)
+        return PermanentError(
+            f"{where} sends calls on to {elsewhere}, and no other address than the one that is set gets the key. Check "
+            f"{options.setting('base_url')}."
         )
     if status in _PASSING_STATUS or status >= 500:
         return PassingError(

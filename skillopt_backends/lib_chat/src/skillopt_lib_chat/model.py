@@ -104,8 +104,7 @@ class OpenAIChatModel:
         with self._lock:
             opened, self._open, self._closed = self._open, None, True
         if opened is not None:
-            opened.deadlines.shut_down()
-            opened.client.close()
+            opened.connections.close()
 
     # The client ------------------------------------------------------------------------------------------------
 

@@ -40,6 +40,8 @@ def web_address(_: Any, attribute: attrs.Attribute[Any], value: str) -> None:
         usable = False
     if not usable:
         raise ValueError(f"must be an address like https://host/v1 or http://127.0.0.1:8000/v1, not {value!r}")
+    if parts.query or parts.fragment:  # not shown: some put a key there
+        raise ValueError("must be an address like https://host/v1 alone: leave out what begins with ? or #")
 
 
 def optional_web_address(settings: Any, attribute: attrs.Attribute[Any], value: str) -> None:

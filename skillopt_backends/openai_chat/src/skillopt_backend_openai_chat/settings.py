@@ -37,6 +37,10 @@ def _mode(_: Any, attribute: attrs.Attribute[Any], value: str) -> None:
         raise ValueError(f"expected one of {', '.join(dict.fromkeys(_MODES.values()))}, got {value!r}")
 
 
+def _resource(settings: Any, attribute: attrs.Attribute[Any], value: str) -> None:
+    optional_web_address(settings, attribute, value.partition("?")[0])  # documentation shows it with a version
+
+
 def _free(variable: str) -> dict[str, Any]:
     """Metadata of a field of Azure's: free, and its other variables by role (`AZURE_OPENAI_OPTIMIZER_ENDPOINT`)."""
     return {"free": True, "role_env": (f"AZURE_OPENAI_{{}}_{variable}",)}
@@ -66,7 +70,7 @@ class OpenAIChatSettings:
 
     openai_base_url: str = field(default="https://api.openai.com/v1", validator=optional_web_address, metadata=_FREE)
     openai_api_key: str = field(default="", repr=False, metadata={"secret": True})
-    azure_openai_endpoint: str = field(default="", validator=optional_web_address, metadata=_free("ENDPOINT"))
+    azure_openai_endpoint: str = field(default="", validator=_resource, metadata=_free("ENDPOINT"))
     azure_openai_api_key: str = field(default="", repr=False, metadata={"secret": True, **_free("API_KEY")})
     azure_openai_auth_mode: str = field(default="", validator=_mode, metadata=_free("AUTH_MODE"))
     azure_openai_api_version: str = field(default="", metadata={**_free("API_VERSION"), "free": False})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import string
 import unicodedata
+from functools import lru_cache
 
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
@@ -14,6 +15,7 @@ _TYPOGRAPHIC = str.maketrans(
 )
 
 
+@lru_cache(maxsize=1024)  # each answer and each accepted one is asked for several times
 def squad_normalised(text: str) -> str:
     """The official form of SQuAD v1.1 and MRQA: lower case, no ASCII punctuation, no articles, single spaces.
 
@@ -23,6 +25,7 @@ def squad_normalised(text: str) -> str:
     return " ".join(_ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split())
 
 
+@lru_cache(maxsize=1024)
 def lenient_normalised(text: str) -> str:
     """As `squad_normalised`, with forms unified that a reader takes for the same.
 

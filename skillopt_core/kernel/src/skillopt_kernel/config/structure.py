@@ -119,7 +119,7 @@ class Structurer:
         try:
             return settings(**good)
         except (ValueError, TypeError) as error:
-            if len(good) == len(values):
+            if len(good) == len(values) and f"{where}: {error}" not in self.problems:  # each role has these settings
                 self.problems.append(f"{where}: {error}")
             return None
 

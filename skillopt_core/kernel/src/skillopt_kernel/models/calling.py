@@ -188,8 +188,8 @@ class ModelCaller:
         if not call.tries:  # it was given up before it was made
             return
         usage = reply.usage if reply is not None else getattr(error, "usage", None)
-        if usage is not None:
-            usage = attrs.evolve(usage, usd=self._usd(usage))
+        if usage is not None and (usd := self._usd(usage)) != usage.usd:
+            usage = attrs.evolve(usage, usd=usd)
         about: dict[str, Any] = {"role": self._role, "stage": call.stage, "model": self._model.model}
         about |= {"seconds": round(time.monotonic() - call.began, 3), "tries": call.tries}
         status = OK if error is None else type(error).__name__

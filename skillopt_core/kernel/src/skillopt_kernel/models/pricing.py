@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -53,26 +54,29 @@ def usd_of(model: str, endpoint: str, usage: Usage, prices: Mapping[str, Price] 
     known rather than what OpenAI asks for that name. With made-up tokens it tells what a call may cost.
     """
     given, told = prices.get(model), None not in (usage.prompt_tokens, usage.completion_tokens)
+    tokens = read, written, cached = usage.prompt_tokens or 0, usage.completion_tokens or 0, usage.cached_tokens or 0
     if given is not None and told:
-        read, written = usage.prompt_tokens or 0, usage.completion_tokens or 0
-        cached = 0 if given.cached_input is None else min(usage.cached_tokens or 0, read)
+        cached = 0 if given.cached_input is None else min(cached, read)
         return ((read - cached) * given.input + cached * (given.cached_input or 0) + written * given.output) / 1e6
-    if usage.usd is not None:
+    if usage.usd is not None or not told or not endpoint.startswith("http"):
         return usage.usd
-    if not told or not endpoint.startswith("http"):
-        return None
+    # To find out that there is none takes as long as to ask an endpoint near by.
+    return _public_usd(model, endpoint, *tokens) if _has_public_price(model, endpoint) else None
+
+
+@lru_cache(maxsize=256)
+def _has_public_price(model: str, endpoint: str) -> bool:
+    return _public_usd(model, endpoint, 1, 1, 0) is not None
+
+
+def _public_usd(model: str, endpoint: str, read: int, written: int, cached: int) -> float | None:
     import genai_prices
 
-    tokens = genai_prices.Usage(
-        input_tokens=usage.prompt_tokens,
-        output_tokens=usage.completion_tokens,
-        cache_read_tokens=usage.cached_tokens or 0,
-    )
+    tokens = genai_prices.Usage(input_tokens=read, output_tokens=written, cache_read_tokens=cached)
     try:
-        price = genai_prices.calc_price(tokens, model_ref=model, provider_api_url=endpoint)
+        return float(genai_prices.calc_price(tokens, model_ref=model, provider_api_url=endpoint).total_price)
     except (LookupError, ValueError):
         return None
-    return float(price.total_price)
 
 
 def estimate_tokens(text: str) -> int:
@@ -94,9 +98,8 @@ def most_prompt_tokens(request: ChatRequest | AgentJob) -> int:
     texts, images = [json.dumps(request.schema)] if request.schema else [], 0
     for message in request.messages:
         texts += [message.text, *(f"{call.name} {call.arguments}" for call in message.tool_calls)]
-        images += (
-            0 if isinstance(message.content, str) else sum(isinstance(part, ImagePart) for part in message.content)
-        )
+        parts = () if isinstance(message.content, str) else message.content
+        images += sum(isinstance(part, ImagePart) for part in parts)
     texts += [json.dumps([tool.name, tool.description, dict(tool.parameters)]) for tool in request.tools]
     around = TOKENS_AROUND * (1 + len(request.messages) + len(request.tools))
     return sum(len(text.encode("utf-8", "replace")) for text in texts) + around + TOKENS_OF_IMAGE * images

@@ -177,12 +177,7 @@ Details = Callable[[Pair], list[str]]
 
 
 def ask_about(
-    optimizer: Optimizer,
-    system: str,
-    key: str,
-    comparison: Comparison,
-    message: Callable[[str], str],
-    details: Details,
+    optimizer: Optimizer, system: str, key: str, comparison: Comparison, message: Callable[[str], str], details: Details
 ) -> Mapping[str, Any]:
     """The optimizer's reply, with a text under `key`, to `message` around the comparison.
 

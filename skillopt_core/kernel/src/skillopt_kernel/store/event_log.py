@@ -100,10 +100,10 @@ class EventLog:
 
     def _plain(self, value: Any) -> Any:
         """As JSON values: texts redacted, numbers that JSON has not as null, other objects as their text."""
-        if value is None or isinstance(value, bool | int):
-            return value
-        if isinstance(value, float):
-            return value if math.isfinite(value) else None
+        if isinstance(value, str):
+            return self._clean(value)
+        if value is None or isinstance(value, int | float):
+            return value if not isinstance(value, float) or math.isfinite(value) else None
         if isinstance(value, Mapping):
             return {self._clean(str(key)): self._plain(item) for key, item in value.items()}
         if isinstance(value, list | tuple | set | frozenset):

@@ -38,7 +38,7 @@ def now() -> str:
 
 
 @contextmanager
-def writing(path: Path) -> Iterator[None]:
+def writing(path: Path | str) -> Iterator[None]:
     """Turn an `OSError` while `path` is written into a `RunDirectoryError` that says what to do."""
     try:
         yield
@@ -46,7 +46,7 @@ def writing(path: Path) -> Iterator[None]:
         raise refused(path, error.strerror or error) from error
 
 
-def refused(path: Path, reason: object) -> RunDirectoryError:
+def refused(path: Path | str, reason: object) -> RunDirectoryError:
     """The error for what the system does not let us write, or read."""
     return RunDirectoryError(
         f"cannot write {path}: {reason}. Free the space, correct the permissions, move what is in the way, or choose "
@@ -75,16 +75,19 @@ def _private(path: str | Path, flags: int) -> int:
     return os.open(path, flags, FILE_MODE)
 
 
-def write_new(path: Path, data: bytes) -> None:
+def write_new(path: Path | str, data: bytes) -> None:
     """Write a file that nothing refers to yet, into a folder that is there: not synced, not renamed into place."""
-    with writing(path), open(path, "xb", buffering=0, opener=_private) as handle:
-        _write_all(handle, data)
+    with writing(path):
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), FILE_MODE)
+        try:
+            _write_all(descriptor, data)
+        finally:
+            os.close(descriptor)
 
 
-def _write_all(handle: Any, data: bytes) -> None:
-    written = handle.write(data)
-    while written < len(data):
-        written += handle.write(data[written:])
+def _write_all(descriptor: int, data: bytes) -> None:
+    while data:
+        data = data[os.write(descriptor, data) :]
 
 
 def write_bytes(path: Path, data: bytes) -> None:
@@ -205,7 +208,7 @@ class Journal:
         offset = self.size
         with writing(self.path):
             try:
-                _write_all(self._handle, line)
+                _write_all(self._handle.fileno(), line)
             except OSError:
                 # A full disk takes a part of a line. Without it the file is whole again.
                 self._handle.truncate(offset)

@@ -15,6 +15,7 @@ import hashlib
 import logging
 import shutil
 import threading
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -101,20 +102,22 @@ class OutcomeStore:
         try:
             whole = Outcome(task.id, task.kind, self._hash_of(ask.skill), ask.sample, attempt, score, missing, place)
             line, row, stored = _encoded(whole, task.content_hash())
-            if attempt is not None:
-                _write_attempt(self._root / place, attempt)
-            self._together.put((key, row, line))
+            contents = {} if attempt is None else _contents(attempt)
+            self._together.put((key, row, line, contents))
             return stored
         finally:
             with self._changed:
                 del self._under_way[key]
                 self._changed.notify_all()
 
-    def _append(self, lines: list[tuple[bytes, dict[str, Any], bytes]]) -> None:
-        """Commit lines, of several threads together."""
-        offset = self._journal.append(b"".join(line for *_, line in lines))
+    def _append(self, put: list[tuple[bytes, dict[str, Any], bytes, Mapping[str, bytes]]]) -> None:
+        """Commit outcomes, of several threads together: the files of their attempts, and then their lines."""
+        for _, row, _, contents in put:
+            if contents:
+                _write_folder(self._root / row["folder"], contents)
+        offset = self._journal.append(b"".join(line for _, _, line, _ in put))
         with self._changed:
-            for key, row, line in lines:
+            for key, row, line, _ in put:
                 self._remember(key, row, offset)
                 offset += len(line)
 
@@ -132,9 +135,7 @@ class OutcomeStore:
         """The whole attempt that was kept because its scoring failed, so that only scoring is asked again."""
         with self._changed:
             kept = self._read(self._unscored.get(self._key(ask)))
-        if kept is None or kept.attempt is None:
-            return None
-        return _read_attempt(self._root / kept.folder, kept.attempt)
+        return _read_attempt(self._root / kept.folder, kept.attempt) if kept and kept.attempt else None
 
     def sync(self) -> None:
         """Make what is committed survive a loss of power."""
@@ -214,12 +215,10 @@ def _encoded(outcome: Outcome, content_hash: str) -> tuple[bytes, dict[str, Any]
 # The folder of one attempt ---------------------------------------------------------------------------------
 
 
-def _write_attempt(folder: Path, attempt: Attempt) -> None:
-    """Write the turns, the prompts that the target saw and the files of an attempt into a folder of its own.
+def _contents(attempt: Attempt) -> dict[str, bytes]:
+    """What lies in the folder of an attempt: its turns, the prompts that the target saw, and its files.
 
-    Written once and not renamed into place: nothing refers to the folder before the journal's line does. What lies
-    there has no line: it was left by a process that was killed. `files.json` says under which name each of the
-    attempt's files lies there.
+    `files.json` says under which name each of the attempt's files lies there.
     """
     contents = {CONVERSATION: files.json_list(fields.trajectory_fields(attempt.trajectory))}
     for turn in reversed(attempt.trajectory):  # so that the first turn of a role is the one that stays
@@ -229,13 +228,22 @@ def _write_attempt(folder: Path, attempt: Attempt) -> None:
         names = _stored_names(attempt)
         contents |= {names[name]: data for name, data in attempt.files.items()}
         contents[FILES] = files.json_line(names)
+    return contents
+
+
+def _write_folder(folder: Path, contents: Mapping[str, bytes]) -> None:
+    """Write files into a folder of their own.
+
+    Written once and not renamed into place: nothing refers to the folder before the journal's line does. What lies
+    there has no line: it was left by a process that was killed.
+    """
     try:
         folder.mkdir(mode=files.FOLDER_MODE)
     except OSError:  # the first one here, or something lies there
         shutil.rmtree(folder, ignore_errors=True)
         files.make_folder(folder)
     for name, data in contents.items():
-        files.write_new(folder / name, data)
+        files.write_new(f"{folder}/{name}", data)
 
 
 def _stored_names(attempt: Attempt) -> dict[str, str]:
