@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from skillopt_kernel.models.requests import Message
+from skillopt_kernel.models.requests import AgentJob, Message
 from skillopt_kernel.records import Attempt, Score, Splits, Task
 from skillopt_kernel.store.patterns import clipped
 from skillopt_lib_env.answers import AnswerText, last_answer, last_line
@@ -18,7 +18,7 @@ from skillopt_lib_env.documents import documents, truncated_documents
 from skillopt_lib_env.normalise import squad_normalised
 from skillopt_lib_env.split_loading import load_splits
 
-from skillopt_env_searchqa.prompts import CHECK_AGAIN, system_prompt, user_prompt
+from skillopt_env_searchqa.prompts import CHECK_AGAIN, agent_prompt, system_prompt, user_prompt
 from skillopt_env_searchqa.settings import SearchQASettings
 from skillopt_env_searchqa.tasks import HOW_TO_MAKE_DATA, task_of
 
@@ -38,7 +38,7 @@ LONGEST_DESCRIPTION = 100
 class SearchQAEnvironment:
     """One instance serves all threads: it keeps nothing of an attempt."""
 
-    targets = frozenset({"chat"})
+    targets = frozenset({"chat", "agent"})
     isolation: Literal["thread", "process"] = "thread"
 
     def __init__(self, settings: SearchQASettings, context: DriverContext) -> None:
@@ -57,7 +57,12 @@ class SearchQAEnvironment:
         load_splits(self._common, task_of, name="searchqa", folder=folder)
 
     def attempt(self, task: Task, skill: str, target: Target) -> Attempt:
-        """Ask the target, then up to `max_turns - 1` times to check its answer, until such a reply has tags."""
+        """Ask the target, then up to `max_turns - 1` times to check its answer, until such a reply has tags.
+
+        An agent program gets one job, in which it looks and checks as it likes.
+        """
+        if target.kind == "agent":
+            return self._attempt_as_job(task, skill, target)
         messages = [
             Message("system", system_prompt(skill)),
             Message("user", user_prompt(task.inputs["question"], self._shown_context(task))),
@@ -103,11 +108,13 @@ class SearchQAEnvironment:
 
     def _ask(self, target: Target, messages: list[Message]) -> tuple[AnswerText, ChatReply]:
         reply = target.chat(messages, max_tokens=self._settings.max_completion_tokens)
-        answer = last_answer(reply.text)
-        if answer.reason == "unclosed":
-            # Scored as the benchmark's scripts would: without a complete pair, the last line is the answer.
-            answer = AnswerText(last_line(reply.text), False, "unclosed")
-        return answer, reply
+        return _answer_in(reply.text), reply
+
+    def _attempt_as_job(self, task: Task, skill: str, target: Target) -> Attempt:
+        prompt = agent_prompt(task.inputs["question"], self._shown_context(task))
+        answer = _answer_in(target.agent(AgentJob(prompt, skill)).message)
+        ended = None if answer.text else "empty_answer"
+        return Attempt(answer.text, target.trajectory, {"reason": answer.reason}, ended=ended)
 
     def _shown_context(self, task: Task) -> str:
         return truncated_documents(task.inputs.get("context", ""), self._settings.context_limit)
@@ -123,6 +130,14 @@ class SearchQAEnvironment:
                     return f"Document {number} of {len(pieces)} names {answer!r}: {_snippet(piece, answer)}"
         cut = ", which was cut to its length limit" if shown != task.inputs.get("context", "") else ""
         return f"No document of the context{cut} names an accepted answer."
+
+
+def _answer_in(text: str) -> AnswerText:
+    answer = last_answer(text)
+    if answer.reason == "unclosed":
+        # Scored as the benchmark's scripts would: without a complete pair, the last line is the answer.
+        return AnswerText(last_line(text), False, "unclosed")
+    return answer
 
 
 def _ending(answer: AnswerText, reply: ChatReply) -> str | None:

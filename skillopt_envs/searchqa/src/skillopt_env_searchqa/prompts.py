@@ -36,3 +36,8 @@ def user_prompt(question: str, context: str) -> str:
     """The context (left out when blank) and the question, each in its section."""
     parts = [f"## Context\n\n{context.strip()}" if context.strip() else "", f"## Question\n\n{question.strip()}"]
     return "\n\n".join(part for part in parts if part)
+
+
+def agent_prompt(question: str, context: str) -> str:
+    """What an agent program is told; the skill lies where the program looks for it."""
+    return "\n\n".join([ROLE, TASK_FORM, ANSWER_FORM, user_prompt(question, context)])
