@@ -15,7 +15,9 @@ from skillopt_backend_copilot_exec.settings import CopilotExecSettings
 
 def make_backend(settings: CopilotExecSettings, context: DriverContext) -> CopilotExecBackend:
     """The backend of one role. `context.model` wins over the settings' model."""
-    return CopilotExecBackend(settings, context.model or settings.copilot_exec_model)
+    required = getattr(context.common, "require_isolation", False)
+    copilot = Copilot.of(settings, settings.shared, require_isolation=required)
+    return CopilotExecBackend(CopilotHarness(context.model or settings.copilot_exec_model, copilot, settings))
 
 
 class CopilotExecBackend:
@@ -23,10 +25,8 @@ class CopilotExecBackend:
 
     capabilities: Mapping[str, frozenset[str]] = {"target": frozenset({"agent"})}
 
-    def __init__(self, settings: CopilotExecSettings, model: str) -> None:
-        self._settings = settings
-        self._copilot = Copilot.of(settings, settings.shared)
-        self._harness = CopilotHarness(model, self._copilot, settings)
+    def __init__(self, harness: CopilotHarness) -> None:
+        self._harness = harness
 
     def open_chat(self, role: str) -> NoReturn:
         raise ConfigError(
@@ -38,11 +38,11 @@ class CopilotExecBackend:
         return self._harness
 
     def endpoint(self, role: str) -> str:
-        return self._settings.endpoint
+        return self._harness.copilot.settings.endpoint
 
     def check(self, role: str) -> list[Finding]:
-        return self._copilot.check(self._harness.model)
+        return self._harness.copilot.check(self._harness.model)
 
     def close(self) -> None:
         """End the jobs that run."""
-        self._copilot.close()
+        self._harness.copilot.close()

@@ -28,7 +28,7 @@ class CopilotHarness:
     """
 
     model: str
-    _copilot: Copilot
+    copilot: Copilot
     _settings: CopilotExecSettings
 
     def run(self, job: AgentJob) -> AgentResult:
@@ -37,7 +37,7 @@ class CopilotHarness:
             lay_files(place.workspace, job.files)
             skill = place_skill(place.workspace, SKILLS, job.skill)
             effort = self._settings.copilot_exec_reasoning_effort
-            ended = self._copilot.run(
+            ended = self.copilot.run(
                 place,
                 job.prompt,
                 [*self._tools(job), *(["--reasoning-effort", effort] if effort else [])],

@@ -14,7 +14,8 @@ from skillopt_backend_cursor_exec.settings import CursorExecSettings
 
 def make_backend(settings: CursorExecSettings, context: DriverContext) -> CursorExecBackend:
     """The backend of one role. `context.model` wins over the settings' model."""
-    return CursorExecBackend(CursorHarness.of(settings, context.model or settings.model))
+    required = getattr(context.common, "require_isolation", False)
+    return CursorExecBackend(CursorHarness.of(settings, context.model or settings.model, require_isolation=required))
 
 
 class CursorExecBackend:

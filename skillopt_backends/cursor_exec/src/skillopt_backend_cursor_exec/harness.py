@@ -53,10 +53,17 @@ class CursorHarness:
     _launcher: Launcher
 
     @classmethod
-    def of(cls, settings: CursorExecSettings, model: str) -> CursorHarness:
+    def of(cls, settings: CursorExecSettings, model: str, *, require_isolation: bool = False) -> CursorHarness:
         """From the backend's settings. Starts nothing."""
         key = settings.api_key.strip()
-        launcher = Launcher(CURSOR, settings, settings.path, needed=NEEDED, credentials=[key] if key else [])
+        launcher = Launcher(
+            CURSOR,
+            settings,
+            settings.path,
+            needed=NEEDED,
+            require_isolation=require_isolation,
+            credentials=filter(None, [key]),
+        )
         return cls(model, settings, launcher)
 
     def run(self, job: AgentJob) -> AgentResult:
@@ -107,11 +114,12 @@ class CursorHarness:
         """The error that the run stands for; `None`: it has its answer, which may be empty."""
         redactor = self._launcher.redactor
         if session.failed:
-            return failure(CURSOR, text_of((session.result or {}).get("result")), redactor)
+            told = text_of((session.result or {}).get("result")) or _plain(done.stderr)
+            return failure(CURSOR, told, redactor)
         if done.code == 0 and session.result is not None:
             return None
         said = f"{_plain(done.stderr)}\n{events.text}".strip()
-        if done.code != 0 and said:
+        if said and (done.code != 0 or not events.items):  # some errors are told in plain words, with exit code 0
             found = failure(CURSOR, said, redactor)
             unknown_option = said.startswith("error: unknown option")
             return PermanentError(f"{found} Bring it up to date: `{CURSOR.upgrade}`.") if unknown_option else found
@@ -119,7 +127,7 @@ class CursorHarness:
 
 
 def _place_rule(workspace: Path, skill: str) -> list[str]:
-    """Write the skill as a rule, and return the names that are not the job's own; of a blank skill nothing is written."""
+    """Write the skill as a rule, unless it is blank, and return the names that are not the job's own."""
     body = SkillDocument.parse(skill).body.strip()
     if not body:
         return []

@@ -18,7 +18,4 @@ class CursorExecSettings(ProgramSettings):
         "enabled", "Cursor's own sandbox around commands; jobs that change files need it"
     )
     model: str = option("composer-2.5", "the model, where `model.target` names none; empty: Cursor's own choice")
-    api_key: str = option(
-        "", "key that Cursor's agent signs in with; empty: as the folder in `home` is signed in", secret=True, free=True,
-        env="CURSOR_API_KEY",
-    )  # fmt: skip
+    api_key: str = option("", "key that Cursor's agent signs in with", secret=True, free=True, env="CURSOR_API_KEY")
