@@ -26,7 +26,7 @@ REPLIES = {
     "refused": Reply(status=400, body=json.dumps({"error": REFUSED}).encode()),
     "empty": Reply(""),
     "malformed": Reply(body=b"<html>gateway</html>"),
-    "hang": Reply("late", delay=4),
+    "hang": Reply("late", delay=60),
     "dropped": Reply(drop=True),
 }
 """Fault -> what the endpoint answers."""
