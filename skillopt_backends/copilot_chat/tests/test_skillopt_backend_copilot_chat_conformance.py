@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,24 +12,8 @@ from typing import Any
 import pytest
 from skillopt_kernel.plugins.discovery import make_driver
 from skillopt_testkit import BackendConformance, ChatServer, Reply
+from skillopt_testkit.conformance.http_chat import REPLIES, SECRET
 from skillopt_testkit.programs import stand_in
-
-TOO_LONG = {"message": "This model's maximum context length is 8 tokens.", "code": "context_length_exceeded"}
-REFUSED = {"message": "The prompt was filtered.", "code": "content_filter"}
-
-REPLIES = {
-    "rejected": Reply("invalid", status=400),
-    "wrong key": Reply("no", status=401),
-    "unknown model": Reply("no", status=404),
-    "server error": Reply("later", status=500),
-    "too long": Reply(status=400, body=json.dumps({"error": TOO_LONG}).encode()),
-    "refused": Reply(status=400, body=json.dumps({"error": REFUSED}).encode()),
-    "empty": Reply(""),
-    "malformed": Reply(body=b"<html>gateway</html>"),
-    "hang": Reply("late", delay=60),
-    "dropped": Reply(drop=True),
-}
-"""Fault -> what the endpoint answers."""
 
 
 @pytest.fixture(scope="module")
@@ -40,9 +24,9 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 class TestConformance(BackendConformance):
     name = "copilot_chat"
     parallel = 4
-    # Of a rate limit the program obeys `Retry-After` itself, and tells no seconds: see the tests of sessions.
-    faults = (*REPLIES, "killed child", "missing program")
-    secret = "sk-copilot-0123456789abcdef"
+    faults = (*REPLIES, "hang", "killed child", "missing program", "old program", "not signed in")
+    retry_after = None  # the program obeys it itself, and tells no seconds
+    secret = SECRET
 
     @pytest.fixture
     def settings(self, program: Path) -> Iterator[Any]:
@@ -55,8 +39,18 @@ class TestConformance(BackendConformance):
 
     @contextmanager
     def provoked(self, fault: str, context: Any) -> Iterator[Any]:
-        with tempfile.TemporaryDirectory() as folder, ChatServer([REPLIES.get(fault, "ok")]) as server:
-            program = Path(folder, "nowhere")
-            if fault != "missing program":
-                program = stand_in(Path(folder), "copilot", "killed" if fault == "killed child" else "")
-            yield make_driver(self.kind, self.name, self.settings_for(program, server.url), context)
+        over = threading.Event()
+
+        def script(_: object) -> Reply:
+            if fault == "hang":
+                over.wait(120)
+            return REPLIES.get(fault, Reply("late"))
+
+        faults = {"killed child": "killed", "old program": "old"}
+        with tempfile.TemporaryDirectory() as folder, ChatServer(script) as server:
+            program = stand_in(Path(folder), "copilot", faults.get(fault, ""))
+            if fault == "missing program":
+                program.unlink()
+            settings = self.settings_for(program, "" if fault == "not signed in" else server.url)
+            yield make_driver(self.kind, self.name, settings, context)
+            over.set()

@@ -16,7 +16,8 @@ from skillopt_backend_copilot_chat.backend import CopilotChatBackend, make_backe
 from skillopt_backend_copilot_chat.settings import CopilotChatSettings
 from skillopt_kernel.errors import ConfigError, PassingError, PermanentError
 from skillopt_kernel.interfaces import DriverContext
-from skillopt_kernel.models.requests import ChatRequest, ImagePart, Message, TextPart
+from skillopt_kernel.models.requests import ChatRequest, ImagePart, Message, TextPart, Tool
+from skillopt_kernel.records import ToolCall
 from skillopt_testkit import ChatServer, Reply
 from skillopt_testkit.programs import stand_in, write_program
 
@@ -46,11 +47,11 @@ def backend(program: Path, server: ChatServer) -> Callable[..., CopilotChatBacke
     return make
 
 
-def sent(server: ChatServer) -> str:
-    """The user's message of the one request."""
+def sent(server: ChatServer) -> tuple[str, str]:
+    """The instructions and the user's message of the one request."""
     (received,) = server.requests
-    user = received.body["messages"][-1]["content"]
-    return user if isinstance(user, str) else "".join(part.get("text", "") for part in user)
+    system, user = (message["content"] for message in received.body["messages"])
+    return system, user if isinstance(user, str) else "".join(part.get("text", "") for part in user)
 
 
 def test_no_tool_reaches_the_model(backend, server) -> None:
@@ -64,18 +65,20 @@ def test_long_texts_of_any_language_arrive_whole(backend, server) -> None:
     """O-W2: neither prompt nor skill is on the command line, and UTF-8 is pinned."""
     skill, question = "Regel: é 経費 🙂\n" * 3000, "Wörter 🙂 " * 8000
     backend().open_chat("target").complete(ChatRequest((Message("system", skill), Message("user", question))))
-    assert skill.strip() in sent(server)
-    assert question.strip() in sent(server)
+    system, user = sent(server)
+    assert skill.strip() in system
+    assert question.strip() in user
 
 
 def test_a_conversation_arrives_in_order_with_who_said_what(backend, server) -> None:
     said = [("system", "Be brief."), ("user", "Which city?"), ("assistant", "Paris."), ("user", "And which river?")]
     messages = tuple(Message(role, text) for role, text in said)
     backend().open_chat("target").complete(ChatRequest(messages))
-    text = sent(server)
-    places = [text.index(words) for _, words in said]
+    system, user = sent(server)
+    assert "Be brief." in system
+    places = [user.index(words) for _, words in said[1:]]
     assert places == sorted(places)
-    assert "assistant" in text[places[1] : places[2]].casefold()
+    assert "assistant" in user[places[0] : places[1]].casefold()
 
 
 def test_images_are_attached(backend, server) -> None:
@@ -84,6 +87,19 @@ def test_images_are_attached(backend, server) -> None:
     (received,) = server.requests
     images = [part["image_url"]["url"] for part in received.body["messages"][-1]["content"] if "image_url" in part]
     assert images == [f"data:image/png;base64,{base64.b64encode(PIXEL).decode()}"]
+
+
+LOOK = Tool("look", "Look at something.", {"type": "object", "properties": {"at": {"type": "string"}}})
+CALLED = '{"content": "", "tool_calls": [{"name": "look", "arguments": "{\\"at\\": \\"sky\\"}"}]}'
+
+
+@pytest.mark.parametrize("said", [CALLED, f"I look.\n\n```json\n{CALLED}\n```"])
+def test_tools_of_a_request_are_told_of_and_asked_for_in_words(backend, server, said: str) -> None:
+    server.script = lambda _: Reply(said)
+    reply = backend().open_chat("target").complete(ChatRequest(ASKED, tools=(LOOK,)))
+    assert (reply.finish, reply.tool_calls) == ("tool_calls", (ToolCall("call_0", "look", '{"at": "sky"}'),))
+    assert "tools" not in server.requests[0].body
+    assert "Look at something." in sent(server)[0]
 
 
 def test_effort_and_the_limit_of_a_reply_are_sent(backend, server) -> None:
@@ -145,6 +161,7 @@ home = os.environ["HOME"]
 seen = sorted(os.path.relpath(os.path.join(folder, name), home) for folder, _, names in os.walk(home) for name in names)
 told = {{"variables": dict(os.environ), "arguments": sys.argv[1:], "folder": sorted(os.listdir(".")), "home": seen}}
 told["config"] = open(home + "/.copilot/config.json").read() if ".copilot/config.json" in seen else ""
+told["instructions"] = open(home + "/.copilot/copilot-instructions.md").read()
 content = json.dumps(told)
 print(json.dumps({{"type": "model.call_finished", "data": {{"turnId": "0", "outcome": "success"}}}}))
 print(json.dumps({{"type": "assistant.message", "data": {{"turnId": "0", "content": content, "toolRequests": []}}}}))
@@ -176,7 +193,7 @@ def test_the_program_gets_a_home_of_its_own_and_no_variable_of_the_operators(tmp
     assert (variables["COPILOT_OFFLINE"], variables["COPILOT_PROVIDER_API_KEY"]) == ("true", KEY)
     assert "COPILOT_GITHUB_TOKEN" not in variables and "COPILOT_PROVIDER_BEARER_TOKEN" not in variables
     assert variables["COPILOT_AUTO_UPDATE"] == "false"
-    assert not seen["folder"] and not seen["home"]
+    assert not seen["folder"] and seen["home"] == [".copilot/copilot-instructions.md"]
     assert KEY not in " ".join(seen["arguments"])
     assert "--available-tools=none" in seen["arguments"]
     assert not [word for word in seen["arguments"] if word.startswith("--allow-")]
@@ -189,7 +206,9 @@ def test_of_a_home_that_is_signed_in_only_the_sign_in_is_used(tmp_path: Path) ->
     (home / "copilot-instructions.md").write_text("mine", "utf-8")
     (home / "config.json").write_text('{"loggedInUsers": []}', "utf-8")
     seen = surroundings(tmp_path, copilot_exec_home=home, copilot_github_token="ghp-0123456789abcdef")
-    assert (seen["home"], seen["config"]) == ([".copilot/config.json"], '{"loggedInUsers": []}')
+    assert seen["home"] == [".copilot/config.json", ".copilot/copilot-instructions.md"]
+    assert seen["config"] == '{"loggedInUsers": []}'
+    assert "mine" not in seen["instructions"] and "Answer in few words." in seen["instructions"]
     assert seen["variables"]["COPILOT_GITHUB_TOKEN"] == "ghp-0123456789abcdef"
     assert "COPILOT_OFFLINE" not in seen["variables"] and "COPILOT_PROVIDER_BASE_URL" not in seen["variables"]
 

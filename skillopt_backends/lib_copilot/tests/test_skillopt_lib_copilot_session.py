@@ -151,6 +151,8 @@ RETRIED = "Failed to get response from the AI model; retried 5 times (total retr
         ([failed(400, "no", "context_length_exceeded"), of("query", "400 no", 400)], ContextTooLong, ""),
         ([failed(400, "no", "content_filter"), of("query", "400 no", 400)], RefusedError, ""),
         ([failed(None, "connection closed"), of("query", f"{RETRIED}connection closed")], PassingError, "connection"),
+        ([of("query", "Request exceeds the model's prompt budget after reserving output")], ContextTooLong, ""),
+        ([of("query", "No response was returned. Send your message again to retry.")], ContextTooLong, ""),
         ([of("quota", "You have used up your premium requests")], PermanentError, "no credit or quota"),
         ([of("rate_limit", "Try again in 40 seconds")], PassingError, "too many"),
         ([of("context_limit", "The conversation is too long")], ContextTooLong, ""),

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import NoReturn
 
 from attrs import frozen
-from skillopt_kernel.errors import ConfigError, PermanentError
+from skillopt_kernel.errors import ConfigError
 from skillopt_kernel.interfaces import DriverContext, Finding
-from skillopt_kernel.models.requests import ChatReply, ChatRequest, Finish
+from skillopt_kernel.models.parsing import extract_json
+from skillopt_kernel.models.requests import ChatReply, ChatRequest
+from skillopt_lib_agent.conversation import conversation_of, reply_of
 from skillopt_lib_agent.settings import ProgramSettings
-from skillopt_lib_agent.workspace import fresh_place
+from skillopt_lib_agent.workspace import fresh_place, lay_files
 from skillopt_lib_copilot.program import NO_TOOLS, Copilot
-from skillopt_lib_copilot.session import Session
 
-from skillopt_backend_copilot_chat.prompt import place_images, prompt_of
 from skillopt_backend_copilot_chat.settings import CopilotChatSettings
 
 CHAT = frozenset({"chat"})
+
+PREFACE = (
+    "What you are asked comes from a program, not from a person at a terminal. Reply with all that is asked for, at "
+    "the length that it needs, and with nothing else: your reply is read as it stands, and nothing beside it is seen."
+)
+"""Stands before a request's own instructions: those of Copilot ask for short replies to a developer."""
 
 
 def make_backend(settings: CopilotChatSettings, context: DriverContext) -> CopilotChatBackend:
@@ -68,31 +75,29 @@ class CopilotChatModel:
     _send_effort: bool = True
 
     def complete(self, request: ChatRequest) -> ChatReply:
-        """The reply of one session without tools, in an empty folder and a home of its own."""
-        if request.tools:
-            raise PermanentError(
-                "the backend 'copilot_chat' cannot offer the tools that this environment has. Name another backend for "
-                "this role, such as 'openai_chat'."
-            )
-        prompt = prompt_of(request.messages)
+        """The reply of one session without tools, in a folder with nothing but images and a home of its own.
+
+        Tools of the request are told of in its instructions, and the model asks for them in JSON.
+        """
+        asked = conversation_of(request)
         with fresh_place() as place:
-            attached = place_images(prompt.images, place.workspace)
+            lay_files(place.workspace, asked.images)
+            attached = [word for name in asked.images for word in ("--attachment", str(place.workspace / name))]
             effort = ["--reasoning-effort", request.effort] if request.effort and self._send_effort else []
             ended = self.copilot.run(
                 place,
-                prompt.text,
+                asked.prompt,
                 [NO_TOOLS, *effort, *attached],
+                instructions=f"{PREFACE}\n\n{asked.system}".strip(),
                 model=self.model,
                 deadline=request.deadline,
                 max_tokens=request.max_tokens,
             )
-        finish = _finish(ended.session)
-        return ChatReply("" if finish == "filtered" else ended.session.answer, finish=finish, usage=ended.usage)
-
-
-def _finish(session: Session) -> Finish:
-    if session.filtered:
-        return "filtered"
-    if session.cut_off:
-        return "length"
-    return "stop" if session.answer.strip() else "empty"
+        session = ended.session
+        if session.filtered:
+            return ChatReply("", finish="filtered", usage=ended.usage)
+        if session.cut_off:
+            return ChatReply(session.answer, finish="length", usage=ended.usage)
+        # Nothing holds the model to the form of a reply with tools: it may stand between words, or in a fence.
+        found = extract_json(session.answer) if request.tools else None
+        return reply_of(session.answer if found is None else json.dumps(found), request, ended.usage)

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from attrs import frozen
 from skillopt_kernel.models.requests import AgentJob, AgentResult
-from skillopt_lib_agent.skill_file import place_skill
+from skillopt_kernel.skill import SkillDocument
 from skillopt_lib_agent.workspace import collect, fresh_place, lay_files
 from skillopt_lib_copilot.program import Copilot
 
 from skillopt_backend_copilot_exec.settings import CopilotExecSettings
 
-SKILLS = ".agents/skills"
-"""Where Copilot looks for skills of a folder."""
-
-READING = ("view", "grep", "glob", "skill")
+READING = ("view", "grep", "glob")
 WRITING = ("bash", "create", "edit")
 
 GRANTED = ("--allow-tool=shell", "--allow-tool=write")
@@ -32,26 +29,25 @@ class CopilotHarness:
     _settings: CopilotExecSettings
 
     def run(self, job: AgentJob) -> AgentResult:
-        """The job's answer: what the agent said after its last tool call."""
+        """The job's answer: what the agent said after its last tool call.
+
+        The skill stands in the system message from the start. As a skill of the folder it would be a name in a list
+        until the agent asks for its text.
+        """
         with fresh_place() as place:
             lay_files(place.workspace, job.files)
-            skill = place_skill(place.workspace, SKILLS, job.skill)
             effort = self._settings.copilot_exec_reasoning_effort
             ended = self.copilot.run(
                 place,
                 job.prompt,
                 [*self._tools(job), *(["--reasoning-effort", effort] if effort else [])],
+                instructions=SkillDocument.parse(job.skill).body.strip(),
                 model=self.model,
                 deadline=job.deadline,
             )
-            session = ended.session
-            return AgentResult(
-                session.answer,
-                files=collect(place.workspace, job.collect, [skill] if skill else []),
-                trajectory=session.trajectory,
-                usage=ended.usage,
-                isolated=ended.isolated,
-            )
+            files = collect(place.workspace, job.collect)
+        session = ended.session
+        return AgentResult(session.answer, files, session.trajectory, ended.usage, ended.isolated)
 
     def _tools(self, job: AgentJob) -> list[str]:
         if not job.edits:

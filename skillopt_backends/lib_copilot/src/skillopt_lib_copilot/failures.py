@@ -30,7 +30,8 @@ NO_MODEL = (
 )
 
 _NOT_SIGNED_IN = ("No authentication information found", "Authentication failed", "/login")
-_TOO_LONG = "rejected the prompt as too long"
+_TOO_LONG = ("rejected the prompt as too long", "exceeds the model's prompt budget")
+_NO_ANSWER = "No response was returned"
 
 
 def failure_of(
@@ -72,7 +73,9 @@ def _of_events(session: Session, program: Program, redactor: Redactor) -> ModelE
     told = text_of(error.get("message"))
     # The program's own sentence mostly holds the endpoint's.
     said = " ".join(word for word in (told, "" if message in told else message, code) if word)
-    status = 413 if _TOO_LONG in said else _status(session)
+    # Instructions that are too long by themselves keep the program from asking at all, and it does not say why.
+    too_long = any(words in said for words in _TOO_LONG) or (told.startswith(_NO_ANSWER) and not session.asked)
+    status = 413 if too_long else _status(session)
     if status is None and failed.get("failureKind") == "transport":
         reason = quoted(message or said, redactor)
         return PassingError(f"{program.name} lost its connection to the model, or got no usable reply{reason}.")

@@ -40,7 +40,7 @@ OLDEST = "1.0.102"
 
 ALWAYS = (
     "--output-format", "json", "--stream", "off", "--no-color", "--log-level", "none", "--no-auto-update",
-    "--no-ask-user", "--disable-builtin-mcps", "--no-custom-instructions", "--disallow-temp-dir",
+    "--no-ask-user", "--disable-builtin-mcps", "--disallow-temp-dir",
 )  # fmt: skip
 """Events as JSON, a whole reply at a time, nobody asked, nothing read but the workspace."""
 
@@ -53,6 +53,9 @@ NEEDED = (
 
 NO_TOOLS = "--available-tools=none"
 """An allow-list with a name that no tool has: an empty one would allow all."""
+
+INSTRUCTIONS = "copilot-instructions.md"
+"""Of a home, the file with the instructions of its owner. They stand whole in the system message of every session."""
 
 SIGN_IN_FILE = "config.json"
 """Of a home, the file that Copilot manages by itself; settings, skills, instructions and servers lie in others."""
@@ -100,17 +103,23 @@ class Copilot:
         prompt: str,
         arguments: Sequence[str],
         *,
+        instructions: str,
         model: str,
         deadline: float | None,
         max_tokens: int | None = None,
     ) -> Ended:
         """One session: the prompt answered in a place, with the tools that the arguments allow.
 
+        instructions  for the system message; "": none but the program's own
         model       "": the program's own; deadline: `time.monotonic()` seconds
         max_tokens  of a reply; only an endpoint of the user's own is told
         Raises what stands for a session that went wrong, with its usage; an empty answer is none of that.
         """
-        self._sign_in(place)
+        home = place.home / ".copilot"
+        home.mkdir(mode=0o700)
+        self._sign_in(home)
+        if instructions.strip():
+            (home / INSTRUCTIONS).write_bytes(instructions.encode())
         used = place.home / "usage.json"
         named = ["--model", model] if model else []
         try:
@@ -156,10 +165,10 @@ class Copilot:
         """End every session that runs."""
         self.launcher.close()
 
-    def _sign_in(self, place: Place) -> None:
-        home = self.settings.copilot_exec_home
-        if home is not None and not self.settings.own_endpoint:
-            copied(home / SIGN_IN_FILE, place.home / ".copilot", SIGN_IN_FILE)
+    def _sign_in(self, home: Path) -> None:
+        signed_in = self.settings.copilot_exec_home
+        if signed_in is not None and not self.settings.own_endpoint:
+            copied(signed_in / SIGN_IN_FILE, home, SIGN_IN_FILE)
 
     def _given(self, max_tokens: int | None) -> dict[str, str]:
         """The variables that say where the model is and who asks it."""
@@ -175,6 +184,7 @@ class Copilot:
                 "COPILOT_PROVIDER_API_KEY": told.copilot_provider_api_key,
                 "COPILOT_PROVIDER_BEARER_TOKEN": told.copilot_provider_bearer_token,
                 "COPILOT_PROVIDER_AZURE_API_VERSION": told.copilot_provider_azure_api_version,
+                "COPILOT_PROVIDER_MAX_PROMPT_TOKENS": str(told.copilot_provider_max_prompt_tokens or ""),
                 "COPILOT_PROVIDER_MAX_OUTPUT_TOKENS": str(max_tokens or ""),
             }
         return {name: value.strip() for name, value in given.items() if value.strip()}

@@ -24,7 +24,7 @@ class Session:
     failure   the data of the last `model.call_failure`, unless a later call succeeded
     error     the data of the last `session.error`
     ended     whether its last event, `result`, came; exit_code: what that says
-    messages  how many of the agent's messages came
+    messages  how many of the agent's messages came; asked: whether the model was ever asked
     """
 
     failure: Mapping[str, Any] | None = None
@@ -32,6 +32,7 @@ class Session:
     ended: bool = False
     exit_code: int = 0
     messages: int = 0
+    asked: bool = False
     _builder: TrajectoryBuilder = field(init=False, factory=TrajectoryBuilder)
     _answered: set[str] = field(init=False, factory=set)
     _told: set[str] = field(init=False, factory=set)
@@ -66,6 +67,8 @@ class Session:
                 self._said(data)
             case "tool.execution_complete" if not data.get("parentToolCallId"):
                 self._returned(data)
+            case "model.call_start":
+                self.asked = True
             case "model.call_finished" if data.get("outcome") == "success":
                 self.failure = None
                 self._answered.add(str(data.get("turnId")))

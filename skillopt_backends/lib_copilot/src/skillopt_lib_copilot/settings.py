@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import attrs
 from attrs import frozen
-from skillopt_kernel.config.fields import option
+from skillopt_kernel.config.fields import at_least, option
 
 
 def _web_address(_: object, attribute: attrs.Attribute[Any], value: str) -> None:
@@ -52,6 +52,10 @@ class CopilotSettings:
     )
     copilot_provider_bearer_token: str = option("", "token of that endpoint, in place of a key", secret=True, free=True)
     copilot_provider_azure_api_version: str = option("", "version of Azure's interface; empty: its versionless one")
+
+    copilot_provider_max_prompt_tokens: int | None = option(
+        None, "the most tokens of a prompt there; empty: what Copilot knows of the model, else 128,000", at_least(1)
+    )
 
     @property
     def own_endpoint(self) -> bool:

@@ -32,11 +32,11 @@ VALUED = {
 """Flags with a value -> the values that they take; `None`: any."""
 
 PLAIN = (
-    "--no-color", "--no-auto-update", "--no-ask-user", "--disable-builtin-mcps", "--no-custom-instructions",
+    "--no-color", "--no-auto-update", "--no-ask-user", "--disable-builtin-mcps",
     "--disallow-temp-dir", "--allow-all-tools", "--version", "--help",
 )  # fmt: skip
 
-TOOLS = ("bash", "create", "edit", "glob", "grep", "skill", "view", "task", "sql")
+TOOLS = ("bash", "create", "edit", "glob", "grep", "view", "task", "sql")
 WITH_PERMISSION = {"bash": "shell", "create": "write", "edit": "write"}
 DENIED = "Permission denied because no interactive user response was available."
 BLOCKED = "The model returned no content because the response was blocked by content filtering."
@@ -86,14 +86,11 @@ def available(given: dict[str, list[str]]) -> list[str]:
     return [tool for tool in TOOLS if tool in names or not names]
 
 
-def skills() -> dict[str, str]:
-    """Name -> text of the skills in the folder, front matter taken off."""
-    found = {}
-    for path in sorted(Path(".agents/skills").glob("*/SKILL.md")):
-        _, head, body = path.read_text("utf-8").split("---\n", 2)
-        name = next(line.removeprefix("name:").strip() for line in head.splitlines() if line.startswith("name:"))
-        found[name] = body.strip()
-    return found
+def instructions() -> str:
+    """The instructions of the home's owner, as the system message has them."""
+    home = os.environ.get("COPILOT_HOME") or Path(os.environ["HOME"], ".copilot")
+    path = Path(home, "copilot-instructions.md")
+    return f"\n<custom_instruction>\n{path.read_text('utf-8')}\n</custom_instruction>" if path.is_file() else ""
 
 
 class Endpoint:
@@ -159,8 +156,6 @@ class Session:
 
     def __init__(self, given: dict[str, list[str]], endpoint: Endpoint, prompt: str) -> None:
         self.endpoint, self.tools, self.given = endpoint, available(given), given
-        self.skills = skills() if "skill" in self.tools else {}
-        listed = "".join(f"\n<available_skill>{name}</available_skill>" for name in self.skills)
         parts: list[Any] = [{"type": "text", "text": prompt}]
         for name in given.get("--attachment", []):
             kind = mimetypes.guess_type(name)[0]
@@ -168,7 +163,7 @@ class Session:
             parts.append({"type": "image_url", "image_url": {"url": f"data:{kind};base64,{data}"}})
         content: Any = parts if len(parts) > 1 else prompt
         self.messages: list[Any] = [
-            {"role": "system", "content": "You are the stand-in of a terminal assistant." + listed},
+            {"role": "system", "content": "You are the stand-in of a terminal assistant." + instructions()},
             {"role": "user", "content": content},
         ]
         self.turn = 0
@@ -225,7 +220,6 @@ class Session:
 
     def _do(self, message: Any, calls: list[Any]) -> None:
         self.messages.append(message)
-        context = []
         for call in calls:
             name, arguments = call["function"]["name"], json.loads(call["function"]["arguments"])
             emit("tool.execution_start", {"toolCallId": call["id"], "toolName": name, "arguments": arguments})
@@ -233,10 +227,6 @@ class Session:
             emit("tool.execution_complete", {"toolCallId": call["id"], "turnId": str(self.turn), **done})
             said = done["result"]["content"] if done["success"] else done["error"]["message"]
             self.messages.append({"role": "tool", "tool_call_id": call["id"], "content": said})
-            if name == "skill" and done["success"]:
-                text = self.skills[arguments["skill"]]
-                context.append(f'<skill-context name="{arguments["skill"]}">\n{text}\n</skill-context>')
-        self.messages += [{"role": "user", "content": text} for text in context]
 
     def _use(self, name: str, arguments: Any) -> dict[str, Any]:
         kind = WITH_PERMISSION.get(name)
@@ -267,13 +257,6 @@ class Session:
         if name == "view":
             names = "\n".join(sorted(each.name for each in path.iterdir())) if path.is_dir() else None
             return {"result": {"content": path.read_text("utf-8") if names is None else names}}
-        if name == "skill":
-            return {
-                "result": {
-                    "content": f'Skill "{arguments["skill"]}" loaded successfully.'
-                    * bool(self.skills[arguments["skill"]])
-                }
-            }
         raise KeyError(f"the stand-in cannot {name}")
 
 
@@ -328,7 +311,7 @@ def main() -> None:
         give_up("BYOK providers require an explicit model. Run `copilot help providers` for configuration details.")
     endpoint = Endpoint(model, (given.get("--reasoning-effort") or [""])[-1])
     session = Session(given, endpoint, prompt)
-    emit("session.skills_loaded", {"skills": [{"name": name, "source": "project"} for name in session.skills]})
+    emit("session.tools_updated", {"model": model}, ephemeral=True)
     emit("user.message", {"content": prompt, "turnId": "0"})
     go_wrong()
     code = 0
