@@ -13,11 +13,13 @@ from typing import Any
 
 import attrs
 import pytest
+from skillopt_kernel import load_config
 from skillopt_kernel.errors import CallTimeout, ModelError
 from skillopt_kernel.interfaces import DriverContext
 from skillopt_kernel.models.requests import AgentJob, ChatRequest, Message
 from skillopt_kernel.plugins.discovery import load_manifest, make_driver, settings_class
 from skillopt_testkit.programs import write_program
+from skillopt_testkit.project import Project
 
 SOURCE = """
 import json, os, sys, time
@@ -86,6 +88,17 @@ def test_no_key_is_left_out(backend: str) -> None:
     settings = settings_class(load_manifest("backend", backend))
     assert settings is not None
     assert set(KEYS[backend]) == set(attrs.fields_dict(settings))
+
+
+def test_a_model_is_named_for_one_role_as_the_earlier_system_did(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(Project.make(tmp_path, train=4, selection=4, test=2).folder)
+    keys = {"backend": "copilot", "optimizer_backend": "", "target_backend": "", "copilot_chat_optimizer_model": "one"}
+    Path("run.yaml").write_text(json.dumps({"_base_": "config.yaml", "model": keys}), "utf-8")
+    found = load_config("run.yaml", environ={"COPILOT_CHAT_TARGET_MODEL": "two", "COPILOT_CHAT_MODEL": "three"})
+    models = {role: choice.settings.copilot_chat_model for role, choice in found.backends.items()}
+    assert models == {"optimizer": "one", "target": "two", "judge": "one"}
 
 
 @pytest.mark.parametrize("backend", KEYS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import logging
+import os
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -18,6 +19,7 @@ from skillopt_kernel.errors import ConfigError, PassingError, PermanentError
 from skillopt_kernel.interfaces import DriverContext
 from skillopt_kernel.models.requests import ChatRequest, ImagePart, Message, TextPart, Tool
 from skillopt_kernel.records import ToolCall
+from skillopt_lib_copilot.program import NEEDED, cache_folder
 from skillopt_testkit import ChatServer, Reply
 from skillopt_testkit.programs import stand_in, write_program
 
@@ -171,8 +173,6 @@ print(json.dumps({{"type": "result", "exitCode": 0}}))
 
 
 def surroundings(tmp_path: Path, **settings: Any) -> Any:
-    from skillopt_lib_copilot.program import NEEDED
-
     telling = write_program(tmp_path / "telling", "copilot", TELLING.format(flags=" ".join(NEEDED)))
     told = CopilotChatSettings(copilot_exec_path=str(telling), **settings)
     made = make_backend(told, DriverContext(logging.getLogger("skillopt.test"), model="any"))
@@ -228,6 +228,22 @@ def test_what_is_wrong_is_told_before_anything_is_spent(backend, tmp_path: Path,
     (old,) = findings(backend(copilot_exec_path=str(stand_in(tmp_path / "old", "copilot", "old"))))
     assert "does not have --usage-output-file" in old
     assert not server.requests
+
+
+@pytest.mark.parametrize("settings", [{"copilot_github_token": "ghp-0123456789abcdef"}, {"copilot_exec_home": "home"}])
+def test_a_check_says_how_the_program_signs_in(backend, tmp_path: Path, settings: dict[str, Any]) -> None:
+    (tmp_path / "config.json").write_text("{}", "utf-8")
+    told = settings | ({"copilot_exec_home": tmp_path} if "copilot_exec_home" in settings else {})
+    assert findings(backend(copilot_provider_base_url="", **told)) == []
+    (unsigned,) = findings(backend(copilot_provider_base_url=""))
+    assert "COPILOT_GITHUB_TOKEN" in unsigned and "model.copilot_exec_home" in unsigned
+
+
+def test_the_cache_is_shared_where_one_can_be_made(tmp_path: Path) -> None:
+    variable = "LOCALAPPDATA" if os.name == "nt" else "XDG_CACHE_HOME"
+    found = cache_folder({variable: str(tmp_path / "cache")})
+    assert found == tmp_path / "cache" / "skillopt" / "copilot"
+    assert not found.exists(), "the program makes it when it is first run"
 
 
 def test_a_program_that_is_not_signed_in_ends_the_run_with_what_to_do(backend) -> None:

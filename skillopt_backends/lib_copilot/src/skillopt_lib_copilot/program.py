@@ -152,21 +152,23 @@ class Copilot:
             if not model:
                 return [("error", NO_MODEL)]
             return [("ok", f"Copilot asks {model} at {told.copilot_provider_base_url.strip()}")]
-        home = told.copilot_exec_home
+        home = told.signed_in_home
         if told.copilot_github_token.strip():
             return [("ok", "Copilot signs in with COPILOT_GITHUB_TOKEN")]
         if home is not None and (home / SIGN_IN_FILE).is_file():
             return [("ok", f"Copilot signs in as {home} is signed in")]
         if home is not None:
             return [("error", f"{home} (model.copilot_exec_home) is no home of Copilot: it has no {SIGN_IN_FILE}")]
-        return [("warning", f"nothing says how Copilot signs in. {COPILOT.sign_in}")]
+        if handed := [name for name in self.launcher.settings.pass_variables if os.environ.get(name)]:
+            return [("ok", f"Copilot may sign in with {', '.join(handed)}")]
+        return [("error", f"nothing says how Copilot signs in. {COPILOT.sign_in}")]
 
     def close(self) -> None:
         """End every session that runs."""
         self.launcher.close()
 
     def _sign_in(self, home: Path) -> None:
-        signed_in = self.settings.copilot_exec_home
+        signed_in = self.settings.signed_in_home
         if signed_in is not None and not self.settings.own_endpoint:
             copied(signed_in / SIGN_IN_FILE, home, SIGN_IN_FILE)
 
@@ -193,13 +195,11 @@ class Copilot:
 def cache_folder(environ: Mapping[str, str] | None = None) -> Path | None:
     """Where the program unpacks its package, once for all runs: it is 235 MB, and a private home would get it anew.
 
-    Behind a wall it is readable only. `None` where no such folder can be made; then each session unpacks its own.
+    Behind a wall it is readable only. The program makes it. `None` where it cannot be made; then each session
+    unpacks a copy of its own.
     """
     environ = os.environ if environ is None else environ
     base = environ.get("LOCALAPPDATA") if os.name == "nt" else environ.get("XDG_CACHE_HOME")
-    folder = (Path(base) if base else Path("~/.cache").expanduser()) / "skillopt" / "copilot"
-    try:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    except OSError:
-        return None
-    return folder
+    folder = (Path(base) if base else Path("~/.cache").expanduser()).absolute() / "skillopt" / "copilot"
+    there = next(parent for parent in (folder, *folder.parents) if parent.exists())
+    return folder if os.access(there, os.W_OK) else None

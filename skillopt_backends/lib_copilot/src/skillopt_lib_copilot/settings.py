@@ -63,6 +63,11 @@ class CopilotSettings:
         return bool(self.copilot_provider_base_url.strip())
 
     @property
+    def signed_in_home(self) -> Path | None:
+        """The folder in `copilot_exec_home`."""
+        return None if self.copilot_exec_home is None else self.copilot_exec_home.expanduser()
+
+    @property
     def endpoint(self) -> str:
         """What shares one limit of calls: the user's own endpoint without what may be secret in it, else GitHub."""
         parts = urlsplit(self.copilot_provider_base_url.strip())
