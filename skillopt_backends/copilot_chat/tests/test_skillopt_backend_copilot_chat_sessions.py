@@ -7,6 +7,7 @@ import json
 import logging
 import os
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import Any
 import pytest
 from skillopt_backend_copilot_chat.backend import CopilotChatBackend, make_backend
 from skillopt_backend_copilot_chat.settings import CopilotChatSettings
-from skillopt_kernel.errors import ConfigError, PassingError, PermanentError
+from skillopt_kernel.errors import CallTimeout, ConfigError, PassingError, PermanentError
 from skillopt_kernel.interfaces import DriverContext
 from skillopt_kernel.models.requests import ChatRequest, ImagePart, Message, TextPart, Tool
 from skillopt_kernel.records import ToolCall
@@ -249,6 +250,12 @@ def test_the_cache_is_shared_where_one_can_be_made(tmp_path: Path) -> None:
 def test_a_program_that_is_not_signed_in_ends_the_run_with_what_to_do(backend) -> None:
     with pytest.raises(PermanentError, match="COPILOT_GITHUB_TOKEN"):
         backend(copilot_provider_base_url="").open_chat("target").complete(ChatRequest(ASKED))
+
+
+def test_a_call_whose_time_is_over_is_not_begun(backend, server) -> None:
+    with pytest.raises(CallTimeout, match="before it was begun"):
+        backend().open_chat("target").complete(ChatRequest(ASKED, deadline=time.monotonic() - 1))
+    assert not server.requests
 
 
 def test_it_is_no_agent(backend) -> None:

@@ -132,7 +132,8 @@ class Copilot:
                 given=self._given(max_tokens),
             )
         except CallTimeout as error:
-            session = read_session(read_events(place.streams / "stdout"))
+            printed = place.streams / "stdout"  # missing where the time was over before the program was started
+            session = read_session(read_events(printed)) if printed.exists() else Session()
             raise out_of_time(session, error, COPILOT, self.launcher.redactor) from None
         events = read_events(done.stdout)
         session, usage = read_session(events), read_usage(used)
