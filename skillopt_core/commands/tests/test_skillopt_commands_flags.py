@@ -60,6 +60,7 @@ WITHOUT_FLAG = (
 
 FLAGS = [flag for flags in TRAIN.values() for flag in flags]
 VALUES = {
+    "claude_code_exec_profile": __file__, "claude_code_exec_use_sdk": "cli", "claude_code_exec_effort": "low",
     "lr_scheduler": "linear", "lr_control_mode": "none", "skill_update_mode": "full_rewrite_minibatch",
     "longitudinal_pair_policy": "changed", "reasoning_effort": "high", "rewrite_reasoning_effort": "low",
     "split_mode": "split_dir", "split_ratio": "3:2:5", "env": "probe_env", "skill_init": "skill.md",
