@@ -128,7 +128,9 @@ def _shown(readable: Iterable[Path]) -> Iterator[str]:
         if not path.exists() or any(path.is_relative_to(folder) for folder in there):
             continue
         if path.is_symlink():
-            yield from ("--symlink", str(path.readlink()), str(path))
+            # The folder may be reached by a link itself, beside which what this one leads to is not shown.
+            parent, real = path.parent, path.parent.resolve()
+            yield from ("--symlink", str(path.readlink() if parent == real else real / path.readlink()), str(path))
         else:
             there.append(path)
             yield from ("--ro-bind", str(path), str(path))
