@@ -192,7 +192,7 @@ class AgentConformance(BackendConformance):
     ) -> None:
         """O-X3 and O-X4: neither keys nor switches that allow everything."""
         foreign = {
-            "AWS_SECRET_ACCESS_KEY": "leak-0123456789",
+            "AWS_SECRET_ACCESS_KEY": "leak-of-a-key",
             "COPILOT_ALLOW_ALL": "leak-allow-all",
             "FOREIGN": "leak-1",
         }
