@@ -191,13 +191,8 @@ class AgentConformance(BackendConformance):
         self, folder: Path, context: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """O-X3 and O-X4: neither keys nor switches that allow everything."""
-        foreign = {
-            "AWS_SECRET_ACCESS_KEY": "leak-of-a-key",
-            "COPILOT_ALLOW_ALL": "leak-allow-all",
-            "FOREIGN": "leak-1",
-        }
-        for name, value in foreign.items():
-            monkeypatch.setenv(name, value)
+        for number, name in enumerate(("AWS_SECRET_ACCESS_KEY", "COPILOT_ALLOW_ALL", "FOREIGN")):
+            monkeypatch.setenv(name, f"leak-{number}")
         result, server = self.done(self.commands("env"), folder, context, self.job())
         printed = next(turn.content for turn in result.trajectory if turn.role == "tool")
         assert "PATH=" in printed, "the command ran"
