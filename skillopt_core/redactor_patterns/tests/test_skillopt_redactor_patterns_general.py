@@ -69,6 +69,8 @@ def test_a_private_key_is_found_whole_or_cut_off() -> None:
         "task-0001-000000000123 and disk-0001-0000000123",
         "see https://host.example/a:b@c and mailto:someone@host.example",
         "api_key=[redacted]; Authorization: Bearer [redacted]; https://[redacted]@host",
+        'names = {"api_key": "OPENAI_API_KEY", "access_token": "the_access_token"}',
+        "open(api_key=(told.azure_openai_api_key))",
     ],
 )
 def test_what_only_looks_like_a_secret_is_left_alone(text: str) -> None:
