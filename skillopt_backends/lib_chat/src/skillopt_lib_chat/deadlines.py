@@ -16,6 +16,9 @@ from typing import Any
 
 import httpcore2
 
+MOST_UNSENT = 1 << 16
+"""Bytes that wait for the next ones."""
+
 
 class Deadlines(httpcore2.NetworkBackend):
     """The network as a client sees it: no piece is waited for beyond the deadline of the calling thread."""
@@ -72,12 +75,24 @@ class Deadlines(httpcore2.NetworkBackend):
 class _Stream(httpcore2.NetworkStream):
     def __init__(self, stream: httpcore2.NetworkStream, deadlines: Deadlines) -> None:
         self._stream, self._deadlines = stream, deadlines
+        self._unsent = b""
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        # The other side may have answered and closed before it had read everything: then there is what it said.
+        with contextlib.suppress(httpcore2.WriteError):
+            self._send(timeout)
         return self._stream.read(max_bytes, self._deadlines.left(timeout))
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        self._stream.write(buffer, self._deadlines.left(timeout))
+        """Send it with what is written next, before the answer is read: headers and a short body in one packet."""
+        self._unsent += buffer
+        if len(self._unsent) > MOST_UNSENT:
+            self._send(timeout)
+
+    def _send(self, timeout: float | None) -> None:
+        unsent, self._unsent = self._unsent, b""
+        if unsent:
+            self._stream.write(unsent, self._deadlines.left(timeout))
 
     def start_tls(self, ssl_context: Any, server_hostname: str | None = None, timeout: float | None = None) -> _Stream:
         stream = self._stream.start_tls(ssl_context, server_hostname, self._deadlines.left(timeout))
