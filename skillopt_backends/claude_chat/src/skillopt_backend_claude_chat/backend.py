@@ -7,8 +7,7 @@ from typing import NoReturn
 
 from skillopt_kernel.errors import ConfigError
 from skillopt_kernel.interfaces import DriverContext, Finding
-from skillopt_lib_agent.claude.program import FLAGS, OLDEST, program
-from skillopt_lib_agent.launcher import Launcher
+from skillopt_lib_agent.claude.program import launcher, program
 
 from skillopt_backend_claude_chat.model import ClaudeChatModel
 from skillopt_backend_claude_chat.settings import ClaudeChatSettings
@@ -31,16 +30,8 @@ class ClaudeChat:
 
     def __init__(self, settings: ClaudeChatSettings, model: str, role: str, require_isolation: bool) -> None:
         self._settings = settings
-        self._launcher = Launcher(
-            program(PREFIX, role),
-            settings,
-            settings.path,
-            needed=(*FLAGS, "--json-schema", "--disable-slash-commands", "--bare"),
-            oldest=OLDEST,
-            require_isolation=require_isolation,
-            credentials=settings.credentials.values(),
-            writable=[settings.config_dir] if settings.config_dir else [],
-        )
+        needed = ("--json-schema", "--disable-slash-commands", "--bare")
+        self._launcher = launcher(program(PREFIX, role), settings, settings.path, needed, require_isolation)
         self._model = ClaudeChatModel(model, settings, self._launcher)
 
     def open_chat(self, role: str) -> ClaudeChatModel:

@@ -7,8 +7,7 @@ from typing import NoReturn
 
 from skillopt_kernel.errors import ConfigError
 from skillopt_kernel.interfaces import DriverContext, Finding
-from skillopt_lib_agent.claude.program import FLAGS, OLDEST, program
-from skillopt_lib_agent.launcher import Launcher
+from skillopt_lib_agent.claude.program import launcher, program
 
 from skillopt_backend_claude_code_exec.harness import ClaudeCodeHarness
 from skillopt_backend_claude_code_exec.sdk import command_of, use_of
@@ -31,16 +30,9 @@ class ClaudeCodeExec:
 
     def __init__(self, settings: ClaudeCodeExecSettings, model: str, require_isolation: bool) -> None:
         self._settings = settings
-        self._launcher = Launcher(
-            program(PREFIX, "target"),
-            settings,
-            command_of(settings.path, use_of(settings.use_sdk)),
-            needed=(*FLAGS, "--permission-mode", "--allowedTools", "--settings"),
-            oldest=OLDEST,
-            require_isolation=require_isolation,
-            credentials=settings.credentials.values(),
-            writable=[settings.config_dir] if settings.config_dir else [],
-        )
+        command = command_of(settings.path, use_of(settings.use_sdk))
+        needed = ("--permission-mode", "--allowedTools", "--settings")
+        self._launcher = launcher(program(PREFIX, "target"), settings, command, needed, require_isolation)
         self._harness = ClaudeCodeHarness(model, settings, self._launcher)
 
     def open_agent(self, role: str) -> ClaudeCodeHarness:

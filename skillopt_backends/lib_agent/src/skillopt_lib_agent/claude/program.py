@@ -6,7 +6,7 @@ from __future__ import annotations
 import base64
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
@@ -18,6 +18,7 @@ from skillopt_kernel.errors import PermanentError
 from skillopt_kernel.interfaces import Finding
 
 from skillopt_lib_agent.failures import Program
+from skillopt_lib_agent.launcher import Launcher
 from skillopt_lib_agent.settings import ProgramSettings
 
 PUBLIC = "https://api.anthropic.com"
@@ -138,6 +139,22 @@ def program(prefix: str, role: str) -> Program:
         ),
         model_setting=f"model.{role}",
         upgrade="npm install -g @anthropic-ai/claude-code@latest",
+    )
+
+
+def launcher(
+    told: Program, settings: ClaudeSettings, command: str, needed: Iterable[str], require_isolation: bool
+) -> Launcher:
+    """What starts Claude Code for a backend that needs these flags beside those of every role."""
+    return Launcher(
+        told,
+        settings,
+        command,
+        needed=(*FLAGS, *needed),
+        oldest=OLDEST,
+        require_isolation=require_isolation,
+        credentials=settings.credentials.values(),
+        writable=[settings.config_dir] if settings.config_dir else [],
     )
 
 
