@@ -8,6 +8,7 @@ from typing import NoReturn
 from skillopt_kernel.errors import ConfigError
 from skillopt_kernel.interfaces import DriverContext, Finding
 from skillopt_lib_agent.claude.program import launcher, program
+from skillopt_lib_agent.isolation import isolation_required
 
 from skillopt_backend_claude_chat.model import ClaudeChatModel
 from skillopt_backend_claude_chat.settings import ClaudeChatSettings
@@ -18,7 +19,7 @@ CHAT = frozenset({"chat"})
 
 def make_backend(settings: ClaudeChatSettings, context: DriverContext) -> ClaudeChat:
     """The backend of one role. `context.model` wins over the settings' model; `context.common` is `execution`."""
-    required = bool(getattr(context.common, "require_isolation", False))
+    required = isolation_required(context)
     return ClaudeChat(settings, context.model or settings.model, context.role or "target", required)
 
 

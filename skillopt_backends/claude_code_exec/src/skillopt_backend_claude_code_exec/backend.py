@@ -8,6 +8,7 @@ from typing import NoReturn
 from skillopt_kernel.errors import ConfigError
 from skillopt_kernel.interfaces import DriverContext, Finding
 from skillopt_lib_agent.claude.program import launcher, program
+from skillopt_lib_agent.isolation import isolation_required
 
 from skillopt_backend_claude_code_exec.harness import ClaudeCodeHarness
 from skillopt_backend_claude_code_exec.sdk import command_of, use_of
@@ -18,7 +19,7 @@ PREFIX = "claude_code_exec_"
 
 def make_backend(settings: ClaudeCodeExecSettings, context: DriverContext) -> ClaudeCodeExec:
     """The backend of one role. `context.model` wins over the settings' model; `context.common` is `execution`."""
-    required = bool(getattr(context.common, "require_isolation", False))
+    required = isolation_required(context)
     return ClaudeCodeExec(settings, context.model or settings.model, required)
 
 

@@ -17,7 +17,7 @@ from skillopt_kernel.models.requests import AgentJob, AgentResult, ChatReply, Ch
 from skillopt_lib_agent.conversation import conversation_of, reply_of
 from skillopt_lib_agent.failures import Program
 from skillopt_lib_agent.finding import find_program
-from skillopt_lib_agent.isolation import own_paths
+from skillopt_lib_agent.isolation import isolation_required, own_paths
 from skillopt_lib_agent.launcher import Launcher, copied
 from skillopt_lib_agent.skill_file import NAME, place_skill
 from skillopt_lib_agent.workspace import Place, collect, fresh_place, lay_files
@@ -44,7 +44,7 @@ CODEX = Program(
 
 def make_backend(settings: CodexExecSettings, context: DriverContext) -> CodexExecBackend:
     """The backend of one role. `context.common` are the settings of the section `execution`."""
-    required = bool(getattr(context.common, "require_isolation", False))
+    required = isolation_required(context)
     command, given, readable = _command(settings)
     launcher = Launcher(
         CODEX,

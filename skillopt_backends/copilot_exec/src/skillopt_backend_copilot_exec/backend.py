@@ -7,6 +7,7 @@ from typing import NoReturn
 
 from skillopt_kernel.errors import ConfigError
 from skillopt_kernel.interfaces import DriverContext, Finding
+from skillopt_lib_agent.isolation import isolation_required
 from skillopt_lib_copilot.program import Copilot
 
 from skillopt_backend_copilot_exec.harness import CopilotHarness
@@ -15,7 +16,7 @@ from skillopt_backend_copilot_exec.settings import CopilotExecSettings
 
 def make_backend(settings: CopilotExecSettings, context: DriverContext) -> CopilotExecBackend:
     """The backend of one role. `context.model` wins over the settings' model."""
-    required = getattr(context.common, "require_isolation", False)
+    required = isolation_required(context)
     copilot = Copilot.of(settings, settings.shared, require_isolation=required)
     return CopilotExecBackend(CopilotHarness(context.model or settings.copilot_exec_model, copilot, settings))
 

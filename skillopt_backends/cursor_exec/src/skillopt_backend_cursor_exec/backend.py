@@ -7,6 +7,7 @@ from typing import NoReturn
 
 from skillopt_kernel.errors import ConfigError
 from skillopt_kernel.interfaces import DriverContext, Finding
+from skillopt_lib_agent.isolation import isolation_required
 
 from skillopt_backend_cursor_exec.harness import CursorHarness
 from skillopt_backend_cursor_exec.settings import CursorExecSettings
@@ -14,7 +15,7 @@ from skillopt_backend_cursor_exec.settings import CursorExecSettings
 
 def make_backend(settings: CursorExecSettings, context: DriverContext) -> CursorExecBackend:
     """The backend of one role. `context.model` wins over the settings' model."""
-    required = getattr(context.common, "require_isolation", False)
+    required = isolation_required(context)
     return CursorExecBackend(CursorHarness.of(settings, context.model or settings.model, require_isolation=required))
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from attrs import define, field
 from skillopt_kernel.errors import PermanentError
+from skillopt_kernel.interfaces import DriverContext
 
 from skillopt_lib_agent.environment import variables
 from skillopt_lib_agent.finding import find_program
@@ -32,6 +33,11 @@ SETTINGS = (
 
 SECONDS = 30.0
 """How long the measuring may take."""
+
+
+def isolation_required(context: DriverContext) -> bool:
+    """Whether `execution.require_isolation` is set, in the settings that a backend's context holds."""
+    return bool(getattr(context.common, "require_isolation", False))
 
 
 @define(eq=False)

@@ -37,9 +37,8 @@ CUT_OFF = "Output token limit hit. Resume directly — no apology, no recap of w
 TOO_LONG = "API Error: Claude's response exceeded the {} output token maximum."
 NO_FORM = f"[structured-output-enforce] You MUST call the {FORM} tool to complete this request. Call this tool now."
 NO_TEXT = "[Your previous response had no visible output. Please continue and produce a user-visible response.]"
-PRICES = {
-    "input_tokens": 3e-6, "cache_read_input_tokens": 3e-7, "cache_creation_input_tokens": 4e-6, "output_tokens": 15e-6,
-}  # fmt: skip
+USAGE = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens")
+PRICES = dict(zip(USAGE, (3e-6, 3e-7, 4e-6, 15e-6), strict=True))
 NAMES = ("inputTokens", "cacheReadInputTokens", "cacheCreationInputTokens", "outputTokens")
 
 
