@@ -280,7 +280,7 @@ class UpdateMode(Protocol):
 
 
 class Scorer(Protocol):
-    """How an answer compares with a reference. `judge` is for scorers that ask a model."""
+    """How an answer compares with a reference; one of no use is a `ValueError`. Optional: `check(reference, task)`."""
 
     def score(self, answer: str, reference: Any, task: Task, judge: Judge | None = None) -> Score: ...
 
