@@ -67,6 +67,14 @@ def _shown(value: Any) -> str:
     return f"the text {clipped(redact_diagnostics(value), 60)!r}" if isinstance(value, str) else f"the number {value}"
 
 
+def _held(given: _Given, kind: type, hint: str = "") -> Any:
+    """The dict or tuple that a node must hold."""
+    if not isinstance(given.node.value, kind):
+        wanted = "a mapping" if kind is dict else "a list"
+        raise _Mismatch(given, f"expected {wanted}, got {_shown(given.node.value)}{hint}")
+    return given.node.value
+
+
 def _made_of(origins: tuple[Any, ...], kind: Any) -> bool:
     return (get_origin(kind) or kind) in origins
 
@@ -172,22 +180,22 @@ class Structurer:
         raise problems[0]
 
     def _sequence(self, given: _Given, kind: Any) -> Any:
-        if not isinstance(given.node.value, tuple):
-            raise _Mismatch(given, f"expected a list, got {_shown(given.node.value)}; write [a, b]")
-        found = self._items(given, enumerate(given.node.value), (get_args(kind) or (Any,))[0])
+        found = self._items(given, enumerate(_held(given, tuple, "; write [a, b]")), (get_args(kind) or (Any,))[0])
         return (tuple if (get_origin(kind) or kind) is tuple else list)(found.values())
 
     def _mapping(self, given: _Given, kind: Any) -> Any:
-        if not isinstance(given.node.value, dict):
-            raise _Mismatch(given, f"expected a mapping, got {_shown(given.node.value)}")
-        return self._items(given, given.node.value.items(), (get_args(kind) or (str, Any))[1])
+        return self._items(given, _held(given, dict).items(), (get_args(kind) or (str, Any))[1])
 
     def _nested(self, given: _Given, kind: Any) -> Any:
-        """An instance of a settings class within another; empty values keep their default."""
-        if not isinstance(given.node.value, dict):
-            raise _Mismatch(given, f"expected a mapping, got {_shown(given.node.value)}")
+        """An instance of a settings class within another; empty values keep their default.
+
+        A class that is written otherwise reads itself: `from_node(node, nested)`, where `nested(node, kind)` reads
+        another settings class.
+        """
+        if hasattr(kind, "from_node"):
+            return kind.from_node(given.node, lambda node, inner: self._nested(evolve(given, node=node), inner))
         fields, values = fields_of(kind), {}
-        for name, node in given.node.value.items():
+        for name, node in _held(given, dict).items():
             inner = evolve(given, node=node, key=f"{given.key}.{name}")
             if name not in fields:
                 raise _Mismatch(inner, f"is no key{guess(name, fields, '; there are ' + ', '.join(fields))}")
