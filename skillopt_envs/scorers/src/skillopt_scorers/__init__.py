@@ -15,14 +15,28 @@ token_f1 = _scorer(
     "exact match as SQuAD and MRQA have it, with token F1 as partial credit",
     "token_overlap:TokenF1Scorer",
 )
+contains = _scorer(
+    "contains", "right when the answer contains what it must", "substrings:ContainsScorer", "ContainsSettings"
+)
+regex = _scorer("regex", "right when the answer matches a regular expression", "patterns:RegexScorer", "RegexSettings")
+numeric = _scorer(
+    "numeric", "a number within a tolerance, with units that convert", "numbers_near:NumericScorer", "NumericSettings"
+)
+choice = _scorer(
+    "choice", "the label of the right choice, in whatever spelling", "choices:ChoiceScorer", "ChoiceSettings"
+)
+json = _scorer("json", "JSON by its fields, by a schema, or both", "json_fields:JsonScorer", "JsonSettings")
 anls = _scorer(
     "anls",
     "similarity of the spelling, as document question answering is scored",
     "spelling:AnlsScorer",
     "AnlsSettings",
 )
-numeric = _scorer(
-    "numeric", "a number within a tolerance, with units that convert", "numbers_near:NumericScorer", "NumericSettings"
+math = _scorer("math", "mathematical expressions that are equal", "mathematics:MathScorer", "MathSettings")
+llm_judge = _scorer("llm_judge", "a model judges the answer by a rubric", "judging:JudgeScorer", "JudgeSettings")
+python = _scorer("python", "a function of your own, by object path", "functions:PythonScorer", "PythonSettings")
+command = _scorer(
+    "command", "a program of your own, which reads JSON and prints JSON", "programs:CommandScorer", "CommandSettings"
 )
 
 __getattr__ = lazy_version("skillopt-scorers")
