@@ -111,7 +111,7 @@ def test_wrong(answer, reference, settings, feedback):
 )
 def test_a_reference_that_is_no_number_is_an_error(reference, sentence):
     scorer = NumericScorer()
-    for asked in (lambda: scorer.check(reference), lambda: scorer.score("5", reference, Task("t"))):
+    for asked in (lambda: scorer.check(reference, Task("t")), lambda: scorer.score("5", reference, Task("t"))):
         with pytest.raises(ValueError, match=sentence.replace("(", r"\(")):
             asked()
 

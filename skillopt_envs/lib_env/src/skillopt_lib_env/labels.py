@@ -69,7 +69,8 @@ def labels_of(text: str, labels: str = LETTERS, choices: Sequence[str] = ()) -> 
     pieces = [piece for piece in re.split(r"(?i)[\s,;/&+]+|\band\b", said) if re.search(r"\w", piece)]
     if len(pieces) == 1 and pieces[0].isalnum() and set(pieces[0]) <= set(labels):
         pieces = list(pieces[0])
-    found = [label_of(piece, labels) for piece in pieces]
+    # A list of labels is no longer than the labels are: prose is not read word by word.
+    found = [label_of(piece, labels) for piece in pieces] if len(pieces) <= len(labels) else []
     if found and None not in found:
         return frozenset(label for label in found if label)
     single = label_of(text, labels, choices)

@@ -26,16 +26,14 @@ class ChoiceScorer:
     def __init__(self, settings: ChoiceSettings | None = None, context: DriverContext | None = None) -> None:
         self._settings = settings or ChoiceSettings()
 
-    def check(self, reference: Any) -> None:
-        """Raise `ValueError` for a reference that is neither a text nor a list of texts."""
-        if not accepted_answers(reference):
-            raise ValueError("the list of right labels is empty, so that no answer could be right")
+    def check(self, reference: Any, task: Task) -> None:
+        """Raise `ValueError` for a reference that names no label or choice of the task."""
+        self._right(reference, *self._choices(task))
 
     def score(self, answer: str, reference: Any, task: Task, judge: Judge | None = None) -> Score:
-        """Compare with a reference of one label (or choice) or a list. Raises `ValueError` for one that is none."""
-        self.check(reference)
+        """Compare with a reference of one label (or choice) or a list. Raises as `check`."""
         labels, choices = self._choices(task)
-        right = self._right(accepted_answers(reference), labels, choices)
+        right = self._right(reference, labels, choices)
         shown = named(sorted(right))
         if not answer.strip():
             return Score(0.0, 0.0, f"Wrong: there is no answer; right: {shown}.")
@@ -51,7 +49,10 @@ class ChoiceScorer:
         soft = len(said & right) / len(said | right) if self._settings.several else 0.0
         return Score(0.0, soft, f"Wrong: chose {' and '.join(sorted(said))}; right: {shown}.")
 
-    def _right(self, accepted: tuple[str, ...], labels: str, choices: tuple[str, ...]) -> frozenset[str]:
+    def _right(self, reference: Any, labels: str, choices: tuple[str, ...]) -> frozenset[str]:
+        accepted = accepted_answers(reference)
+        if not accepted:
+            raise ValueError("the list of right labels is empty, so that no answer could be right")
         right: set[str] = set()
         for one in accepted:
             found = labels_of(one, labels, choices) if self._settings.several else None

@@ -51,7 +51,7 @@ class ExactScorer:
     def __init__(self, settings: ExactSettings | None = None, context: DriverContext | None = None) -> None:
         self._normalised = NORMALISED[(settings or ExactSettings()).ignore]
 
-    def check(self, reference: Any) -> None:
+    def check(self, reference: Any, task: Task) -> None:
         """Raise `ValueError` for a reference that is neither a text nor a list of texts."""
         accepted_answers(reference)
 

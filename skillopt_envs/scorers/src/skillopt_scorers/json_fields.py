@@ -38,22 +38,21 @@ class JsonScorer:
             path: choice.make(context) for path, choice in self._settings.fields.items() if context is not None
         }
 
-    def check(self, reference: Any) -> None:
+    def check(self, reference: Any, task: Task) -> None:
         """Raise `ValueError` for a reference that cannot be compared with."""
-        wanted = self._wanted(reference)
-        for path, scorer in self._fields.items():
-            _reference_for(scorer, inside(wanted, path), path)
+        self._references(self._wanted(reference), task)
 
     def score(self, answer: str, reference: Any, task: Task, judge: Judge | None = None) -> Score:
         """Compare an answer in JSON. Raises as `check`, and what the scorers of the fields raise."""
         wanted = self._wanted(reference)
+        references = self._references(wanted, task)
         if not answer.strip():
             return Score(0.0, 0.0, "Wrong: there is no answer.")
         given = read_json(answer)
         if given is ABSENT:
             return Score(0.0, 0.0, f"Wrong: {quoted(answer)} holds no JSON value that can be read, or more than one.")
         try:
-            parts = self._parts(given, wanted, task, judge)
+            parts = self._parts(given, wanted, references, task, judge)
         except RecursionError:
             return Score(0.0, 0.0, "Wrong: the answer is nested too deep to be compared.")
         soft = sum(part.soft for _, part in parts) / len(parts)
@@ -65,11 +64,17 @@ class JsonScorer:
         named = {path: part.soft for path, part in parts if path} if self._fields else {}
         return Score(hard, soft, feedback, named)
 
-    def _parts(self, given: Any, wanted: Any, task: Task, judge: Judge | None) -> list[tuple[str, Score]]:
-        parts = []
-        for path, scorer in self._fields.items():
-            reference = _reference_for(scorer, inside(wanted, path), path)
-            parts.append((path, scorer.score(as_text(inside(given, path)), reference, task, judge)))
+    def _references(self, wanted: Any, task: Task) -> dict[str, Any]:
+        """What each field's scorer compares with. Raises `ValueError` where one cannot."""
+        return {path: _reference_for(scorer, inside(wanted, path), path, task) for path, scorer in self._fields.items()}
+
+    def _parts(
+        self, given: Any, wanted: Any, references: Mapping[str, Any], task: Task, judge: Judge | None
+    ) -> list[tuple[str, Score]]:
+        parts = [
+            (path, scorer.score(as_text(inside(given, path)), references[path], task, judge))
+            for path, scorer in self._fields.items()
+        ]
         if not self._fields and wanted is not ABSENT:
             whole = not isinstance(wanted, Mapping) or not wanted
             pairs = [("", given, wanted)] if whole else [(key, _field(given, key), wanted[key]) for key in wanted]
@@ -112,20 +117,20 @@ def _compared(given: Any, wanted: Any) -> Score:
     return Score(0.0, 0.0, f"{answered}; accepted: {quoted(json.dumps(wanted, ensure_ascii=False))}.")
 
 
-def _reference_for(scorer: Scorer, value: Any, path: str) -> Any:
+def _reference_for(scorer: Scorer, value: Any, path: str, task: Task) -> Any:
     """The reference of one field in a form that its scorer takes: as it is, or as text. Raises `ValueError`."""
     value = None if value is ABSENT else value
     check = getattr(scorer, "check", None)
     if check is None:
         return value
     try:
-        check(value)
+        check(value, task)
     except ValueError as error:
         if value is None or isinstance(value, str | bool):
             raise ValueError(f"the reference's field {path!r}: {error}") from error
         text = as_text(value)
         try:
-            check(text)
+            check(text, task)
         except ValueError:
             raise ValueError(f"the reference's field {path!r}: {error}") from error
         return text

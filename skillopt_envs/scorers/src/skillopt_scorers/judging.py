@@ -63,13 +63,13 @@ class JudgeScorer:
         self._settings = settings or JudgeSettings()
         self._rubric = _rubric(self._settings.rubric, self._settings.rubric_file)
 
-    def check(self, reference: Any) -> None:
+    def check(self, reference: Any, task: Task) -> None:
         """Raise `ValueError` where there is neither a rubric nor a reference to judge by."""
-        self._criteria(reference)
+        self._criteria(reference, task)
 
     def score(self, answer: str, reference: Any, task: Task, judge: Judge | None = None) -> Score:
         """Ask the judge. Raises as `check`, `UnusableReply` for what it cannot use, and what the call raises."""
-        rubric, told, literal = self._criteria(reference)
+        rubric, told, literal = self._criteria(reference, task)
         if judge is None:
             raise EnvironmentFailure("the scorer llm_judge was given no judge to ask")
         named, note = self._literal(answer, literal, task)
@@ -88,7 +88,7 @@ class JudgeScorer:
         beyond = f" (The judge gave {reply['score']:g}, taken as {soft:g}.)" if soft != reply["score"] else ""
         return Score(float(soft >= self._settings.pass_at), soft, f"{reasoning}{beyond}{note}", named)
 
-    def _criteria(self, reference: Any) -> tuple[str, Any, Any]:
+    def _criteria(self, reference: Any, task: Task) -> tuple[str, Any, Any]:
         """The rubric, the reference to show, and the texts of the literal check."""
         rubric, told, literal = self._rubric, reference, None
         if isinstance(reference, Mapping) and reference and set(reference) <= _OWN_KEYS:
@@ -98,7 +98,7 @@ class JudgeScorer:
                 raise ValueError(f"the rubric of a reference must be a text, not {own!r:.200}")
             rubric = own.strip() or rubric
         if literal is not None:
-            ContainsScorer().check(literal)
+            ContainsScorer().check(literal, task)
         blank = told is None or (isinstance(told, str | list | tuple) and not told)
         if not rubric and blank:
             raise ValueError(

@@ -42,8 +42,8 @@ def main() -> None:
     """Answer the lines of standard input until it ends."""
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # what a library prints is no reply
-    import math_verify  # noqa: F401 - loaded before the first limit counts
-
+    warm = {"answer": "x^2+2x+1", "accepted": ["(x+1)^2"], "digits": 6, "strict": True}
+    _compared(warm)  # what the libraries load on their way is loaded before the first limit counts
     _bound("RLIMIT_CORE", 0)
     _bound("RLIMIT_AS", _MOST_MEMORY)
     for line in sys.stdin:

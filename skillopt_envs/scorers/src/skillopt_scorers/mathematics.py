@@ -49,7 +49,7 @@ class MathScorer:
         self._pool = _Pool()
         weakref.finalize(self, self._pool.close)
 
-    def check(self, reference: Any) -> None:
+    def check(self, reference: Any, task: Task) -> None:
         """Raise `ValueError` for a reference that holds no expression that can be read."""
         self._compared("", self._accepted(reference))
 

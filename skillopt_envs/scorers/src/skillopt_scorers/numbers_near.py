@@ -44,7 +44,7 @@ class NumericScorer:
         self._settings = settings or NumericSettings()
         self._units = Units()
 
-    def check(self, reference: Any) -> None:
+    def check(self, reference: Any, task: Task) -> None:
         """Raise `ValueError` for a reference that is no number, and `ConfigError` where a unit needs a library."""
         self._accepted(reference)
 

@@ -30,7 +30,7 @@ class RegexScorer:
             except ValueError as error:
                 raise ConfigError(f"the scorer regex: {error}") from error
 
-    def check(self, reference: Any) -> None:
+    def check(self, reference: Any, task: Task) -> None:
         """Raise `ValueError` for a reference that is no pattern, unless the configuration gives one."""
         if not self._settings.pattern:
             self._patterns(reference)

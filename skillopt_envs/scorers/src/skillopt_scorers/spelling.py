@@ -39,7 +39,7 @@ class AnlsScorer:
             from rapidfuzz.distance import Levenshtein
         self._distance = Levenshtein.distance
 
-    def check(self, reference: Any) -> None:
+    def check(self, reference: Any, task: Task) -> None:
         """Raise `ValueError` for a reference that is neither a text nor a list of texts."""
         accepted_answers(reference)
 

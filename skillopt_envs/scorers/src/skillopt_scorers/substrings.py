@@ -25,7 +25,7 @@ class ContainsScorer:
     def __init__(self, settings: ContainsSettings | None = None, context: DriverContext | None = None) -> None:
         self._settings = settings or ContainsSettings()
 
-    def check(self, reference: Any) -> None:
+    def check(self, reference: Any, task: Task) -> None:
         """Raise `ValueError` for a reference that is no text or list of texts, or holds a blank one."""
         wanted = accepted_answers(reference)
         if not wanted or not all(each.strip() for each in wanted):
@@ -33,7 +33,7 @@ class ContainsScorer:
 
     def score(self, answer: str, reference: Any, task: Task, judge: Judge | None = None) -> Score:
         """Look for a reference of one text or a list. Raises as `check`."""
-        self.check(reference)
+        self.check(reference, task)
         wanted = accepted_answers(reference)
         text = self._plain(answer)
         lacking = [each for each in wanted if not self._stands(self._plain(each), text)]

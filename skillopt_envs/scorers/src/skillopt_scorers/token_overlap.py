@@ -40,7 +40,7 @@ class TokenF1Scorer:
     def __init__(self, settings: Any = None, context: DriverContext | None = None) -> None:
         pass
 
-    def check(self, reference: Any) -> None:
+    def check(self, reference: Any, task: Task) -> None:
         """Raise `ValueError` for a reference that is neither a text nor a list of texts."""
         accepted_answers(reference)
 
