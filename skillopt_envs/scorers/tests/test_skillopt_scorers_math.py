@@ -1,11 +1,6 @@
 """Mathematical expressions: what is equal, and what would compute without end."""
-# ruff: noqa: RUF012 - `options` and `pairs` are the suite's class attributes
-
-import logging
 
 import pytest
-from skillopt_kernel.interfaces import DriverContext
-from skillopt_kernel.plugins.discovery import make_driver
 from skillopt_kernel.records import Task
 from skillopt_scorers.mathematics import MathScorer
 from skillopt_scorers.settings import MathSettings
@@ -16,7 +11,7 @@ TASK = Task("t")
 
 @pytest.fixture(scope="module")
 def scorer():
-    """One for all tests: its processes take seconds to start."""
+    """One for all tests of the file: its processes take seconds to start."""
     return MathScorer(MathSettings(time_limit=3))
 
 
@@ -71,22 +66,21 @@ def test_a_reference_without_an_expression_is_an_error(scorer, reference, senten
         scorer.check(reference, TASK)
 
 
-def test_processes_end_with_the_scorer():
-    made = MathScorer()
-    assert made.score("1", "1", TASK).hard == 1
-    (worker,) = made._pool._idle
-    assert worker.child.poll() is None
-    made._pool.close()
-    assert worker.child.returncode == 0
-
-
 class TestMathConformance(ScorerConformance):
     """One driver for all tests: its processes take seconds to start."""
 
     name = "math"
-    options = {"time_limit": 3.0}
     pairs = (("$\\frac{2}{4}$", "1/2"), ("0.5", ["3", "\\frac{1}{2}"]))
 
-    @pytest.fixture(scope="class")
-    def driver(self):
-        return make_driver("scorer", self.name, self.settings_with(), DriverContext(logging.getLogger("test")))
+    @pytest.fixture
+    def driver(self, scorer):
+        return scorer
+
+
+def test_processes_end_with_the_scorer(scorer):
+    """The last test: those after it would wait for others."""
+    assert scorer.score("1", "1", TASK).hard == 1
+    worker = scorer._pool._idle[0]
+    assert worker.child.poll() is None
+    scorer._pool.close()
+    assert worker.child.returncode == 0
