@@ -43,16 +43,18 @@ class ScorerChoice:
         return owner_of("scorer", self.name)
 
     @classmethod
-    def from_node(cls, node: Node, nested: Callable[[Node, type], Any]) -> ScorerChoice:
+    def from_node(
+        cls, node: Node, nested: Callable[[Node, type], Any], problem: Callable[[str], ValueError]
+    ) -> ScorerChoice:
         """The choice that a configuration writes; `nested` reads the scorer's settings class.
 
         Besides a name, and a mapping of `name` and the scorer's settings, the form that a run directory holds is
-        taken: `{name, settings, provider}`. Raises `ValueError` with what is wrong.
+        taken: `{name, settings, provider}`. What is wrong is raised as a `problem`.
         """
         given: Mapping[str, Node] = node.value if isinstance(node.value, dict) else {"name": node}
         name = given["name"].written if "name" in given else None
         if not isinstance(name, str) or not name:
-            raise ValueError("expected a scorer by name, or {name: NAME, ...} with settings of that scorer")
+            raise problem("expected a scorer by name, or {name: NAME, ...} with settings of that scorer")
         keys = {key: each for key, each in given.items() if key not in ("name", "settings", "provider")}
         stored = given.get("settings")
         if stored is not None and isinstance(stored.value, dict):
@@ -60,7 +62,7 @@ class ScorerChoice:
         try:
             settings = settings_class(load_manifest("scorer", name))
         except SkillOptError as error:
-            raise ValueError(str(error)) from error
+            raise problem(str(error)) from error
         if settings is None and keys:
             raise ValueError(
                 f"the scorer {name!r} has no settings, but {', '.join(keys)} is given; write {name!r} alone"

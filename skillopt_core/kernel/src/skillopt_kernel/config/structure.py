@@ -67,11 +67,10 @@ def _shown(value: Any) -> str:
     return f"the text {clipped(redact_diagnostics(value), 60)!r}" if isinstance(value, str) else f"the number {value}"
 
 
-def _held(given: _Given, kind: type, hint: str = "") -> Any:
+def _held(given: _Given, kind: type, words: str = "mapping", hint: str = "") -> Any:
     """The dict or tuple that a node must hold."""
     if not isinstance(given.node.value, kind):
-        wanted = "a mapping" if kind is dict else "a list"
-        raise _Mismatch(given, f"expected {wanted}, got {_shown(given.node.value)}{hint}")
+        raise _Mismatch(given, f"expected a {words}, got {_shown(given.node.value)}{hint}")
     return given.node.value
 
 
@@ -180,7 +179,9 @@ class Structurer:
         raise problems[0]
 
     def _sequence(self, given: _Given, kind: Any) -> Any:
-        found = self._items(given, enumerate(_held(given, tuple, "; write [a, b]")), (get_args(kind) or (Any,))[0])
+        found = self._items(
+            given, enumerate(_held(given, tuple, "list", "; write [a, b]")), (get_args(kind) or (Any,))[0]
+        )
         return (tuple if (get_origin(kind) or kind) is tuple else list)(found.values())
 
     def _mapping(self, given: _Given, kind: Any) -> Any:
@@ -189,11 +190,12 @@ class Structurer:
     def _nested(self, given: _Given, kind: Any) -> Any:
         """An instance of a settings class within another; empty values keep their default.
 
-        A class that is written otherwise reads itself: `from_node(node, nested)`, where `nested(node, kind)` reads
-        another settings class.
+        A class that is written otherwise reads itself: `from_node(node, nested, problem)`, where `nested(node, kind)`
+        reads another settings class and `problem(sentence)` is the error to raise, which knows its place.
         """
         if hasattr(kind, "from_node"):
-            return kind.from_node(given.node, lambda node, inner: self._nested(evolve(given, node=node), inner))
+            problem = partial(_Mismatch, given)
+            return kind.from_node(given.node, lambda n, k: self._nested(evolve(given, node=n), k), problem)
         fields, values = fields_of(kind), {}
         for name, node in _held(given, dict).items():
             inner = evolve(given, node=node, key=f"{given.key}.{name}")
