@@ -44,30 +44,33 @@ class ScorerChoice:
 
     @classmethod
     def from_node(
-        cls, node: Node, nested: Callable[[Node, type], Any], problem: Callable[[str], ValueError]
+        cls, given: Any, nested: Callable[[Any, type], Any], problem: Callable[[Any, str], ValueError]
     ) -> ScorerChoice:
-        """The choice that a configuration writes; `nested` reads the scorer's settings class.
+        """The choice that a configuration writes; see `skillopt_kernel.config.structure` for what it is given.
 
         Besides a name, and a mapping of `name` and the scorer's settings, the form that a run directory holds is
         taken: `{name, settings, provider}`. What is wrong is raised as a `problem`.
         """
-        given: Mapping[str, Node] = node.value if isinstance(node.value, dict) else {"name": node}
-        name = given["name"].written if "name" in given else None
+        node: Node = given.node
+        written: Mapping[str, Node] = node.value if isinstance(node.value, dict) else {"name": node}
+        name = written["name"].written if "name" in written else None
         if not isinstance(name, str) or not name:
-            raise problem("expected a scorer by name, or {name: NAME, ...} with settings of that scorer")
-        keys = {key: each for key, each in given.items() if key not in ("name", "settings", "provider")}
-        stored = given.get("settings")
+            raise problem(given, "expected a scorer by name, or {name: NAME, ...} with settings of that scorer")
+        keys = {key: each for key, each in written.items() if key not in ("name", "settings", "provider")}
+        stored = written.get("settings")
         if stored is not None and isinstance(stored.value, dict):
             keys = {**stored.value, **keys}
         try:
             settings = settings_class(load_manifest("scorer", name))
         except SkillOptError as error:
-            raise problem(str(error)) from error
+            raise problem(given, str(error)) from error
         if settings is None and keys:
             raise ValueError(
                 f"the scorer {name!r} has no settings, but {', '.join(keys)} is given; write {name!r} alone"
             )
-        return cls(name, nested(evolve(node, value=keys), settings) if settings is not None else None)
+        return cls(
+            name, nested(evolve(given, node=evolve(node, value=keys)), settings) if settings is not None else None
+        )
 
     def make(self, context: DriverContext) -> Scorer:
         """The scorer. Raises `ConfigError` for what it needs and lacks."""

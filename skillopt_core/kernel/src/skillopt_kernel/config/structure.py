@@ -113,9 +113,7 @@ class Structurer:
 
     def problem(self, node: Node, key: str, sentence: str) -> None:
         """Collect one problem."""
-        line = f"{node.where}: {node.alias or key}: {sentence}"
-        if line not in self.problems:
-            self.problems.append(line)
+        self.problems.append(f"{node.where}: {node.alias or key}: {sentence}")
 
     def build(self, settings: type, values: Mapping[str, Any], where: str) -> Any:
         """An instance of a settings class; what its own checks find is a problem at `where`.
@@ -126,7 +124,7 @@ class Structurer:
         try:
             return settings(**good)
         except (ValueError, TypeError) as error:
-            if len(good) == len(values) and f"{where}: {error}" not in self.problems:  # each role has these settings
+            if len(good) == len(values):
                 self.problems.append(f"{where}: {error}")
             return None
 
@@ -190,12 +188,12 @@ class Structurer:
     def _nested(self, given: _Given, kind: Any) -> Any:
         """An instance of a settings class within another; empty values keep their default.
 
-        A class that is written otherwise reads itself: `from_node(node, nested, problem)`, where `nested(node, kind)`
-        reads another settings class and `problem(sentence)` is the error to raise, which knows its place.
+        A class that is written otherwise reads itself: `from_node(given, nested, problem)` gets the value with its
+        place (`given.node`), `nested(given, kind)` to read another settings class, and the error to raise,
+        `problem(given, sentence)`.
         """
         if hasattr(kind, "from_node"):
-            problem = partial(_Mismatch, given)
-            return kind.from_node(given.node, lambda n, k: self._nested(evolve(given, node=n), k), problem)
+            return kind.from_node(given, self._nested, _Mismatch)
         fields, values = fields_of(kind), {}
         for name, node in _held(given, dict).items():
             inner = evolve(given, node=node, key=f"{given.key}.{name}")
