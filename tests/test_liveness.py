@@ -17,10 +17,11 @@ import pytest
 from attrs import frozen
 from skillopt_kernel import train
 from skillopt_kernel.config.schema import SECTIONS
-from skillopt_kernel.errors import CallTimeout, SkillOptError
+from skillopt_kernel.errors import CallTimeout, ConfigError, ModelError, SkillOptError
 from skillopt_kernel.interfaces import DriverContext
-from skillopt_kernel.models.requests import ChatRequest, Message
+from skillopt_kernel.models.requests import AgentJob, ChatRequest, Message
 from skillopt_kernel.plugins.discovery import installed, load_manifest, make_driver, settings_class
+from skillopt_testkit.programs import stand_in
 from skillopt_testkit.project import Project
 from skillopt_testkit.servers import ChatServer, Reply
 
@@ -347,13 +348,24 @@ OVER_HTTP: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 """HTTP backend -> key without its prefix -> a value that changes what an endpoint receives, or what it may do."""
 
+OF_CODEX = {
+    "path": "OTHER", "sandbox": "danger-full-access", "network_access": True, "web_search": True,
+    "approval_policy": "on-request", "reasoning_effort": "high", "profile": "mine", "base_url": "ROOT/openai/v1",
+    "api_key": "sk-0123456789", "auth_file": "AUTH", "timeout_seconds": 0.01, "pass_variables": ("SKILLOPT_REHEARSED",),
+    "use_sdk": "sdk",
+}  # fmt: skip
+"""Key of codex_exec -> a value that changes what the program is told or given, or what becomes of a job."""
+
+OF_ISOLATION = {"execution.require_isolation", "model.codex_exec_readable_paths"}
+"""Keys that matter where agent programs are walled in, or cannot be: test_agents_train and the library's tests."""
+
 AT_AZURE = {"azure_openai_endpoint": "ROOT", "azure_openai_api_key": "sk-azure"}
 """What is set beside the keys that only matter there."""
 
 OF_TOKENS = {"model.azure_openai_ad_scope", "model.azure_openai_managed_identity_client_id"}
 """Keys that change what a token is asked for: the tests of `openai_chat` ask for some."""
 
-BACKENDS = [("backend", name, "model") for name in ("simulated", *OVER_HTTP)]
+BACKENDS = [("backend", name, "model") for name in ("simulated", "codex_exec", *OVER_HTTP)]
 
 
 def options() -> set[str]:
@@ -379,7 +391,7 @@ def test_every_option_is_in_the_table_once() -> None:
     listed = {name for name in CASES if not name.startswith("prompts.")}
     for name, keys in OVER_HTTP.items():
         listed |= {f"model.{load_manifest('backend', name).prefix}{key}" for key in keys}
-    listed |= OF_TOKENS
+    listed |= OF_TOKENS | OF_ISOLATION | {f"model.codex_exec_{key}" for key in OF_CODEX}
     assert options() - listed == set(), "options that nobody has shown to change anything"
     assert listed - options() == set(), "options that do not exist any more"
 
@@ -485,3 +497,39 @@ def received(server: ChatServer, name: str, changes: dict[str, Any]) -> tuple[An
         backend.close()
     last = server.requests[-1]
     return last.path, last.headers.get("authorization"), last.headers.get("api-key"), last.body
+
+
+@pytest.mark.parametrize("key", OF_CODEX)
+def test_a_key_of_codex_changes_what_it_is_told(key: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SKILLOPT_REHEARSED", "yes")
+    monkeypatch.setenv("CODEX_HOME", str(tmp_path / "operator"))
+    (tmp_path / "operator").mkdir()
+    (tmp_path / "operator/mine.config.toml").write_text("mine = true", "utf-8")
+    (tmp_path / "auth.json").write_text("{}", "utf-8")
+    programs = {"path": stand_in(tmp_path / "programs", "codex"), "OTHER": stand_in(tmp_path / "others", "codex")}
+    with ChatServer(["ok"]) as server:
+        places = {"ROOT": server.root, "OTHER": str(programs["OTHER"]), "AUTH": str(tmp_path / "auth.json")}
+        base = {"path": str(programs["path"])} | ({} if key == "auth_file" else {"base_url": f"{server.url}"})
+        value = OF_CODEX[key]
+        for name, place in places.items():
+            value = value.replace(name, place) if isinstance(value, str) else value
+        value = Path(value) if key == "auth_file" else value
+        assert told_to_codex(server, base) != told_to_codex(server, base | {key: value})
+
+
+def told_to_codex(server: ChatServer, given: dict[str, Any]) -> Any:
+    """What the stand-in for Codex was told and given for one job, or the error that the job came to."""
+    settings = settings_class(load_manifest("backend", "codex_exec"))
+    assert settings is not None
+    try:
+        backend = make_driver("backend", "codex_exec", settings(**given), DriverContext(logging.getLogger("skillopt")))
+    except ConfigError as error:
+        return type(error)
+    try:
+        backend.open_agent("target").run(AgentJob("Do it.", "# Skill\n\n- Do it well.\n", edits=True))
+    except ModelError as error:
+        return type(error)
+    finally:
+        backend.close()
+    last = server.requests[-1]
+    return last.path, last.headers.get("authorization"), last.body

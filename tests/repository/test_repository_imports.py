@@ -19,7 +19,7 @@ IMPORTED_WHERE_USED = {
     "cattrs",
 }  # fmt: skip
 COMMANDS = "cli"
-OF_EXTRAS = {"azure": "azure-identity"}
+OF_EXTRAS = {"azure": "azure-identity", "openai_codex_sdk": "openai-codex-sdk"}
 """Package that an extra brings, which need not be installed here -> its distribution."""
 
 

@@ -26,3 +26,4 @@ plugins_command = _command(
     "plugins", "skillopt_commands.plugins:plugins", "List what is installed, show one plugin, check all"
 )
 hooks_command = _command("hooks", "skillopt_commands.hooks:hooks", "List the hooks, explain who is asked")
+data_command = _command("data", "skillopt_commands.data:data", "Fetch the data of a benchmark into a folder")

@@ -37,6 +37,8 @@ def show(kind: str, name: str) -> None:
         echo(f"  used when one of these is true: {', '.join(manifest.keys)}")
     if manifest.needs:
         echo(f"  needs the environment variables {', '.join(manifest.needs)}")
+    if manifest.data:
+        echo(f"  `skillopt data {name}` fetches its data")
     settings = settings_class(manifest)
     if settings is None:
         echo("settings: none")
@@ -84,6 +86,8 @@ def check() -> int:
             manifest = read_manifest(plugin)
             settings_class(manifest)
             load_part(manifest, manifest.factory)
+            if manifest.data:
+                load_part(manifest, manifest.data)
         except PluginError as error:
             findings.append(str(error))
     for finding in dict.fromkeys(findings):

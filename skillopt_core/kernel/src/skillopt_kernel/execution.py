@@ -28,6 +28,7 @@ class AttemptJob:
     seed             31 bits that go with each call of the target
     call_timeout     seconds for one model call, attempt_timeout for the whole attempt; `None`: no limit
     attempt          an attempt whose scoring failed or was cut short: only scoring is asked again
+    kind             how the target is asked: "chat" or "agent"
     """
 
     id: int
@@ -38,6 +39,7 @@ class AttemptJob:
     call_timeout: float | None = None
     attempt_timeout: float | None = None
     attempt: Attempt | None = None
+    kind: str = "chat"
 
 
 @frozen

@@ -43,6 +43,7 @@ class DriverContext:
 
     folder    where the driver may keep files of this run; `None` outside a run
     seed      the run's seed; role and model: for backends, which role it plays with which model
+    common    the kernel's settings of the section (`EnvSettings`; of a backend `ExecutionSettings`), or a `Workplace`
     driver    `driver(kind, name, settings=None)` makes another driver that this one needs by name
     """
 
@@ -52,8 +53,6 @@ class DriverContext:
     role: str = ""
     model: str | None = None
     common: Any = None
-    """The kernel's own settings of the section (for an environment: `EnvSettings`, with split_*, data_path, ...); for
-    an executor its `Workplace`."""
     driver: Callable[..., Any] | None = None
 
 
@@ -61,8 +60,10 @@ class Target(Protocol):
     """The frozen agent as one attempt may use it. Each call raises `Cancelled` after the deadline.
 
     `trajectory` is kept by the kernel: messages that the environment sends and replies that come back, in
-    order; `note` adds what the environment says (role `environment`).
+    order; `note` adds what the environment says (role `environment`). `kind` is how it can be asked: "chat" or "agent".
     """
+
+    kind: str
 
     @property
     def remaining(self) -> float | None: ...

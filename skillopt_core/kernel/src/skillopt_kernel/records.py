@@ -140,6 +140,7 @@ class Attempt:
     files       relative name -> bytes that scoring and the run directory get
     ended       one of `ENDINGS`, or `None` for an attempt that ended by itself
     usage       of the target's calls; seconds: wall time of the attempt
+    isolated    whether the agent program could see nothing but its workspace and home; `None` where there was none
     """
 
     output: str
@@ -149,6 +150,7 @@ class Attempt:
     ended: str | None = field(default=None, validator=attrs.validators.optional(attrs.validators.in_(ENDINGS)))
     usage: Usage = field(factory=Usage)
     seconds: float = 0.0
+    isolated: bool | None = None
 
 
 def _unit_interval(_: object, attribute: attrs.Attribute[float], value: float) -> None:

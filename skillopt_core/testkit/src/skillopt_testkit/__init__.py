@@ -17,6 +17,7 @@ _HOMES = {
     "HttpChatConformance": "conformance.http_chat",
     "ChatCompletionsConformance": "conformance.chat_completions",
     "ResponsesConformance": "conformance.chat_completions",
+    "AgentConformance": "conformance.agent",
     "GateConformance": "conformance.gate",
     "SchedulerConformance": "conformance.scheduler",
     "UpdateModeConformance": "conformance.update_mode",

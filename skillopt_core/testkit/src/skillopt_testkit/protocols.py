@@ -10,8 +10,10 @@ from typing import Any
 
 from attrs import field, frozen
 
+from skillopt_testkit import anthropic_messages, responses_events
+
 _PATHS = re.compile(
-    r"(?:(?:/openai)?/v1)?/(?P<plain>chat/completions|responses|models)"
+    r"(?:(?:/openai)?/v1)?/(?P<plain>chat/completions|responses|messages|models)"
     r"|/openai/(?:deployments/[^/]+/(?P<deployed>chat/completions)|(?P<azure>responses|models))"
 )
 
@@ -41,18 +43,26 @@ class Reply:
     drop: bool = False
     body: bytes | None = None
 
-    def encoded(self, model: str, protocol: str = "chat/completions") -> bytes:
-        """The body of the HTTP response."""
+    def encoded(self, model: str, protocol: str = "chat/completions", stream: bool = False) -> bytes:
+        """The body of the HTTP response; `stream`: as server-sent events, where the protocol has them here."""
         if self.body is not None:
             return self.body
+        if protocol == "messages":
+            if self.status >= 400:
+                return json.dumps(anthropic_messages.error(self)).encode()
+            told = anthropic_messages.message(self, model)
+            return anthropic_messages.events(told) if stream else json.dumps(told).encode()
         if self.status >= 400:
             error = {"message": self.text or f"scripted status {self.status}", "type": "scripted"}
             return json.dumps({"error": error}).encode()
-        return json.dumps((response if protocol == "responses" else chat_completion)(self, model)).encode()
+        if protocol == "responses":
+            made = response(self, model)
+            return responses_events.events(made) if stream else json.dumps(made).encode()
+        return json.dumps(chat_completion(self, model)).encode()
 
 
 def protocol_of(path: str) -> str | None:
-    """What is spoken at a path ("chat/completions", "responses", "models"); `None`: there is nothing.
+    """What is spoken at a path ("chat/completions", "responses", "messages", "models"); `None`: there is nothing.
 
     As at Azure, a path below `/openai` that names no version needs `api-version` in its query.
     """
@@ -119,13 +129,22 @@ def _renamed(name: str) -> str:
     return name
 
 
-def as_chat(body: Mapping[str, Any]) -> dict[str, Any]:
-    """A request of Responses as one of Chat Completions, so that one script can answer both."""
+def as_chat(body: Mapping[str, Any], protocol: str = "responses") -> Mapping[str, Any]:
+    """A request as one of Chat Completions, so that one script can answer every protocol."""
+    if protocol == "chat/completions":
+        return body
+    if protocol == "messages":
+        return anthropic_messages.as_chat(body)
     messages = [{"role": "system", "content": body["instructions"]}] if body.get("instructions") else []
     asked = body.get("input", [])
-    items = [{"role": "user", "content": asked}] if isinstance(asked, str) else asked
+    items = [{"role": "user", "content": asked}] if isinstance(asked, str) else list(filter(_is_said, asked))
     tools = [{"type": "function", "function": tool} for tool in body.get("tools", ())]
     return {**body, "messages": [*messages, *map(_as_message, items)], "tools": tools}
+
+
+def _is_said(item: Mapping[str, Any]) -> bool:
+    """Of what a client sends, thoughts and the like stand for no message."""
+    return item.get("type", "message") in ("message", "function_call", "function_call_output")
 
 
 def _as_message(item: Mapping[str, Any]) -> dict[str, Any]:
@@ -135,7 +154,9 @@ def _as_message(item: Mapping[str, Any]) -> dict[str, Any]:
                 "function": {"name": item["name"], "arguments": item["arguments"]}}  # fmt: skip
         return {"role": "assistant", "content": None, "tool_calls": [call]}
     if kind == "function_call_output":
-        return {"role": "tool", "tool_call_id": item["call_id"], "content": item["output"]}
+        output = item["output"]
+        content = output if isinstance(output, str) else list(_as_parts(output))
+        return {"role": "tool", "tool_call_id": item["call_id"], "content": content}
     content = item["content"]
     return {"role": item["role"], "content": content if isinstance(content, str) else list(_as_parts(content))}
 

@@ -18,15 +18,15 @@ Answers = Callable[[Sequence[Message]], "ChatReply | str"]
 class ScriptedTarget:
     """A `Target` that answers every call from a function of the messages, or always with one text.
 
-    cancel    every call raises `Cancelled`, as after the attempt's deadline
+    cancel    every call raises `Cancelled`, as after the attempt's deadline; kind: "chat" or "agent"
     messages  what each call was sent; jobs: what each agent's job was
     """
 
-    def __init__(self, answers: Answers | ChatReply | str, *, cancel: bool = False) -> None:
+    def __init__(self, answers: Answers | ChatReply | str, *, cancel: bool = False, kind: str = "chat") -> None:
         self._answers = answers
         self._turns: list[Turn] = []
         self._calls = 0
-        self.cancel = cancel
+        self.cancel, self.kind = cancel, kind
         self.messages: list[tuple[Message, ...]] = []
         self.jobs: list[AgentJob] = []
 

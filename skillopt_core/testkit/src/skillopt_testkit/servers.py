@@ -1,4 +1,4 @@
-"""A loopback server that speaks Chat Completions and Responses: real HTTP for tests, scripted replies and faults."""
+"""A loopback server for tests, real HTTP with scripted replies and faults: Chat Completions, Responses, Messages."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ Script = Callable[[Mapping[str, Any]], Reply | str]
 
 
 class ChatServer:
-    """Serves Chat Completions and Responses on 127.0.0.1 while it is used as a context manager.
+    """Serves Chat Completions, Responses and Anthropic's Messages on 127.0.0.1, while used as a context manager.
 
     script    a function from a request's JSON body, in the form of Chat Completions, to a `Reply` (or its text),
               called from several threads at once; or replies in order, the last one repeated for ever. As an
               attribute: the function in use
-    url       base URL for a client, ending in `/v1`; root: without it, where Azure's paths begin
+    url       base URL for a client, ending in `/v1`; root: without it, as Anthropic's and Azure's clients want it
     requests  everything received, as it came, in order of arrival
     peak      the most requests that were being answered at the same time
     connected connections that are open now; connections: all that there were
@@ -85,7 +85,7 @@ class ChatServer:
             self._open += 1
             self.peak = max(self.peak, self._open)
         try:
-            reply = self.script(as_chat(body) if protocol_of(received.path) == "responses" else body)
+            reply = self.script(as_chat(body, protocol_of(received.path) or ""))
             reply = Reply(reply) if isinstance(reply, str) else reply
             if reply.delay:
                 time.sleep(reply.delay)
@@ -130,6 +130,9 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
 
+    def do_HEAD(self) -> None:
+        self._send(200, b"", {})
+
     def do_GET(self) -> None:
         if protocol_of(self.path) != "models":
             self._nothing_here()
@@ -140,7 +143,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         raw = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         protocol = protocol_of(self.path)
-        if protocol not in ("chat/completions", "responses"):
+        if protocol not in ("chat/completions", "responses", "messages"):
             self._nothing_here()
             return
         body = json.loads(raw or b"{}")
@@ -150,14 +153,16 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
             self.connection.shutdown(socket.SHUT_RDWR)
             return
-        self._send(reply.status, reply.encoded(str(body.get("model", "")), protocol), reply.headers)
+        streams = protocol in ("messages", "responses") and bool(body.get("stream")) and reply.status < 400
+        data = reply.encoded(str(body.get("model", "")), protocol, streams)
+        self._send(reply.status, data, reply.headers, "text/event-stream" if streams else "application/json")
 
     def _nothing_here(self) -> None:
         self._send(404, json.dumps({"error": {"message": f"nothing is served at {self.path}"}}).encode(), {})
 
-    def _send(self, status: int, body: bytes, headers: Mapping[str, str]) -> None:
+    def _send(self, status: int, body: bytes, headers: Mapping[str, str], content: str = "application/json") -> None:
         self.send_response(status)
-        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Type", content)
         self.send_header("Content-Length", str(len(body)))
         for name, value in headers.items():
             self.send_header(name, value)

@@ -79,7 +79,8 @@ class _Role:
             found = self.written([f"{each}_{key}" for each in self.asked] + [key])
             if found is None:
                 forms = ("{}_" + variable, *field.metadata.get("role_env", ()))
-                found = self.variable([form.format(each.upper()) for each in self.asked for form in forms] + [variable])
+                names = [form.format(each.upper()) for each in self.asked for form in forms]
+                found = self.variable([*names, variable, *field.metadata.get("more_env", ())])
             full = f"model.{self.role}_{key}"
             self.draft.origins[full] = str(DEFAULT if found is None else found.place)
             if found is not None:

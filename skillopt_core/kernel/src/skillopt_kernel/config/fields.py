@@ -11,6 +11,7 @@ Metadata that a field may carry:
     description  one line for listings; a docstring line "name  description" serves as well
     secret       the value is a credential: never shown, never stored
     env          the environment variable's name without a role, where it is not PREFIX + NAME
+    more_env     further names of it, asked after it
     role_env     further names of it for one role, "{}" in place of the role's
     path         for `Path` fields: "input" (the default: must exist), "lazy" (looked for; its user reports a
                  missing one) or "output" (relative to the working directory, need not exist)

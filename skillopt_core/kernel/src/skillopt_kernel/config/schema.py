@@ -190,6 +190,7 @@ class ExecutionSettings:
     """Where attempts run."""
 
     executor: str = option("auto", "executor, by name; auto: as the environment asks", free=True)
+    require_isolation: bool = option(False, "run no agent that can see more than its workspace and its home", free=True)
 
 
 @frozen

@@ -217,6 +217,8 @@ def notes(run: RunContext, tested: Tested) -> Iterator[str]:
     for prefix, outcomes in tested.items():
         if count := unscored(outcomes):
             yield f"{prefix}: {count} of {len(outcomes)} tasks have no score and are in no mean."
+    if count := run.outcomes.unisolated:
+        yield f"{count} attempts were not isolated: the agent's program could read this machine's files."
     for name in ("slow_update", "meta_skill"):
         if getattr(optimizer, f"use_{name}") and not run.hooks.performs(name):
             yield f"optimizer.use_{name} is true, but hooks.disable takes {name} out; nothing was done."

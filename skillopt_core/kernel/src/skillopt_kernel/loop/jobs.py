@@ -23,11 +23,12 @@ TRIES = 3
 
 @attrs.frozen
 class Limits:
-    """Time limits of attempts in seconds (`None`: none), and the run's seed."""
+    """Time limits of attempts in seconds (`None`: none), the run's seed, and how the target is asked."""
 
     call_timeout: float | None
     attempt_timeout: float | None
     seed: int = 0
+    kind: str = "chat"
 
     def seed_of(self, ask: Ask) -> int:
         """31 bits from the run's seed, the task and the sample."""
@@ -65,7 +66,7 @@ class AttemptJobs:
             self._count += 1
             job = AttemptJob(
                 self._count, ask.task, shown(ask.skill), purpose.stage, limits.seed_of(ask),
-                limits.call_timeout, limits.attempt_timeout, kept,
+                limits.call_timeout, limits.attempt_timeout, kept, limits.kind,
             )  # fmt: skip
             self._submit(_Under(ask, purpose, done), job)
         except BaseException as error:
@@ -81,15 +82,13 @@ class AttemptJobs:
         self._executor.submit(job, calls, lambda result: self._ended(under, job, result))
 
     def _ended(self, under: _Under, job: AttemptJob, result: AttemptResult) -> None:
-        ended: Outcome | BaseException
         try:
             if result.lost and under.tries < TRIES and not self._stop.is_set():
                 self._submit(under, attrs.evolve(job, attempt=result.attempt or job.attempt))
-                return
-            ended = result.failure or self._commit(under, result)
+            else:
+                under.done(result.failure or self._commit(under, result))
         except BaseException as error:
-            ended = error
-        under.done(ended)
+            under.done(error)
 
     def _commit(self, under: _Under, result: AttemptResult) -> Outcome:
         ask, purpose, score, missing = under.ask, under.purpose, result.score, result.missing

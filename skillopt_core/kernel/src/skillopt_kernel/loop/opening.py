@@ -157,6 +157,7 @@ def make_executor(prepared: Prepared, abort: threading.Event, redactor: Redactor
 def make_jobs(run: RunContext, executor: Executor, abort: threading.Event) -> AttemptJobs:
     """What turns the pool's asks into the executor's jobs; models are opened at their first call."""
     env, models = run.settings.env, run.models
+    kind = models.check_capabilities("target", run.environment.targets)
 
     def scope(ask: Ask) -> str:
         return f"{run.digest(ask.skill)}/{ask.task.content_hash()}/{ask.sample}/{ask.task.id}"
@@ -171,7 +172,7 @@ def make_jobs(run: RunContext, executor: Executor, abort: threading.Event) -> At
         scoring_failed=lambda ask: models.ledger.retire("judge", scope(ask)),
         journal=run.outcomes,
         digest=run.digest,
-        limits=Limits(env.exec_timeout or None, env.attempt_timeout or None, seed=run.seed),
+        limits=Limits(env.exec_timeout or None, env.attempt_timeout or None, run.seed, kind),
         stop=abort,
         emit=run.emit,
     )

@@ -176,7 +176,7 @@ def open_models(config: Config, logger: logging.Logger, make: Callable[..., Any]
     """The backends of the run, made but not asked: what is wrong with their settings shows before anything else."""
 
     def context(role: str, choice: Any) -> DriverContext:
-        return DriverContext(logger=logger, seed=config.train.seed, role=role, model=choice.model)
+        return DriverContext(logger, config.train.seed, role=role, model=choice.model, common=config.execution)
 
     return Models(
         config.backends,

@@ -22,7 +22,8 @@ class AttemptTarget:
     Every message that the environment sends for the first time and every reply becomes a turn of
     `trajectory`, in order, so that an environment need not keep one. `deadline` is in `time.monotonic()`
     seconds and covers the whole attempt, `call_timeout` (seconds) each call. `seed` goes with each call, for
-    backends that can use one: samples of one task have different seeds, and a resumed run the same.
+    backends that can use one: samples of one task have different seeds, and a resumed run the same. `isolated`: whether
+    every agent's job was; `None` while there was none.
     """
 
     _complete: Complete
@@ -32,9 +33,11 @@ class AttemptTarget:
     _call_timeout: float | None = attrs.field(kw_only=True)
     _stop: threading.Event = attrs.field(kw_only=True)
     _seed: int | None = attrs.field(kw_only=True, default=None)
+    kind: str = attrs.field(kw_only=True, default="chat")
     _turns: list[Turn] = attrs.field(init=False, factory=list)
     _sent: list[Message] = attrs.field(init=False, factory=list)
     usage: Usage = attrs.field(init=False, factory=Usage)
+    isolated: bool | None = attrs.field(init=False, default=None)
 
     @property
     def remaining(self) -> float | None:
@@ -82,7 +85,7 @@ class AttemptTarget:
         self._turns.append(Turn("user", job.prompt))
         job = attrs.evolve(job, stage=self._stage, deadline=self._call_deadline())
         result: AgentResult = self._guarded(lambda: self._run_agent(job))
-        self.usage = self.usage + result.usage
+        self.usage, self.isolated = self.usage + result.usage, result.isolated and self.isolated is not False
         self._turns.extend(result.trajectory or (Turn("assistant", result.message),))
         return result
 
@@ -91,10 +94,8 @@ class AttemptTarget:
             raise Cancelled("the attempt's time is over" if self.out_of_time else "the run is stopping")
 
     def _call_deadline(self) -> float | None:
-        ends = [self._deadline] if self._deadline is not None else []
-        if self._call_timeout:
-            ends.append(time.monotonic() + self._call_timeout)
-        return min(ends, default=None)
+        limit = time.monotonic() + self._call_timeout if self._call_timeout else None
+        return min(filter(None, (self._deadline, limit)), default=None)
 
     def _guarded(self, call: Callable[[], Any]) -> Any:
         try:

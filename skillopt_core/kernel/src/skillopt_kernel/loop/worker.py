@@ -94,24 +94,21 @@ def _attempt(
     job: AttemptJob, environment: Environment, calls: ModelCalls, stopping: threading.Event
 ) -> tuple[Attempt | None, Missing | None]:
     began = time.monotonic()
-    limits = {
-        "deadline": began + job.attempt_timeout if job.attempt_timeout else None,
-        "call_timeout": job.call_timeout,
-    }
-    target = AttemptTarget(calls.target, calls.agent, stage=job.stage, stop=stopping, seed=job.seed, **limits)
+    kept: dict[str, Any] = {name: getattr(job, name) for name in ("stage", "seed", "call_timeout", "kind")}
+    deadline = began + job.attempt_timeout if job.attempt_timeout else None
+    target = AttemptTarget(calls.target, calls.agent, stop=stopping, deadline=deadline, **kept)
 
-    def ended(how: str) -> tuple[Attempt, None]:
-        seconds = time.monotonic() - began
-        return Attempt("", target.trajectory, ended=how, usage=target.usage, seconds=seconds), None
+    def whole(attempt: Attempt) -> tuple[Attempt, None]:
+        known: Any = {"trajectory": attempt.trajectory or target.trajectory, "usage": target.usage}
+        return attrs.evolve(attempt, **known, isolated=target.isolated, seconds=time.monotonic() - began), None
 
     try:
         attempt = environment.attempt(job.task.hidden(), job.skill, target)
     except Cancelled as error:
-        return ended("attempt_timeout") if target.out_of_time else (None, Missing("cancelled", str(error)))
-    except RefusedError:
-        return ended("refused")
-    except ContextTooLong:
-        return ended("context_exceeded")
+        out_of_time = Attempt("", ended="attempt_timeout")
+        return whole(out_of_time) if target.out_of_time else (None, Missing("cancelled", str(error)))
+    except (RefusedError, ContextTooLong) as error:
+        return whole(Attempt("", ended="refused" if isinstance(error, RefusedError) else "context_exceeded"))
     except SkillOptError:
         raise
     except RejectedRequest as error:
@@ -122,12 +119,7 @@ def _attempt(
         return None, Missing("environment", str(error))
     except (Exception, SystemExit) as error:  # a defect of the environment is not the target's failure
         return None, Missing("environment", f"{type(error).__name__}: {error}")
-    return attrs.evolve(
-        attempt,
-        trajectory=attempt.trajectory or target.trajectory,
-        usage=target.usage,
-        seconds=time.monotonic() - began,
-    ), None
+    return whole(attempt)
 
 
 def _score(

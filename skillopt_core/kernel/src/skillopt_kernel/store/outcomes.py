@@ -41,7 +41,8 @@ class OutcomeStore:
     """The one writer and reader of a run's outcomes, for many threads at once.
 
     Holds at most one scored outcome for each (skill hash, task, content of the task, sample): the first one
-    that is put. A missing outcome is written for the record and never answers a question.
+    that is put. A missing outcome is written for the record and never answers a question. `unisolated` counts the
+    attempts whose agent program could see more than its own.
     """
 
     def __init__(self, run_folder: Path, redactor: Redactor | None = None) -> None:
@@ -53,6 +54,7 @@ class OutcomeStore:
         self._unscored: dict[bytes, int] = {}
         self._seconds: dict[str, float] = {}
         self._folders: set[str] = set()
+        self.unisolated = 0
         self._hash_of = lru_cache(maxsize=64)(hash_of_skill)
         self._journal = files.Journal(run_folder / JOURNAL)
         for offset, row in files.read_lines(self._journal.path):
@@ -170,6 +172,7 @@ class OutcomeStore:
         if "attempt" in row:
             self._seconds[row["id"]] = row["attempt"].get("seconds", 0.0)
             self._folders.add(row["folder"].casefold())
+            self.unisolated += row["attempt"].get("isolated") is False
         if "hard" in row:
             self._offsets.setdefault(key, offset)
             self._unscored.pop(key, None)

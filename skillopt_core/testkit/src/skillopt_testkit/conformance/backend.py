@@ -41,6 +41,8 @@ FAULTS: Mapping[str, type[ModelError] | None] = {
     "dropped": PassingError,
     "killed child": PassingError,
     "missing program": PermanentError,
+    "old program": PermanentError,
+    "not signed in": PermanentError,
 }
 """What may go wrong with a call -> the error that a backend makes of it; `None`: a reply with the finish "empty"."""
 
@@ -54,7 +56,7 @@ class BackendConformance(PluginConformance):
     role      the role that is tried; messages: a request that it answers with text
     parallel  how many calls are made at the same time
     faults    the names in `FAULTS` that can befall it; then `provoked` says how
-    retry_after  the seconds that the fault "rate limit" asks to wait
+    retry_after  the seconds that the fault "rate limit" asks to wait; `None`: they are not handed on
     secret    a credential that the settings hold, which no error may show
     """
 
@@ -63,7 +65,7 @@ class BackendConformance(PluginConformance):
     messages: ClassVar[Sequence[Message]] = (Message("system", "Answer in few words."), Message("user", "Say ok."))
     parallel: ClassVar[int] = 8
     faults: ClassVar[Sequence[str]] = ()
-    retry_after: ClassVar[float] = 3.0
+    retry_after: ClassVar[float | None] = 3.0
     secret: ClassVar[str] = ""
 
     @contextmanager
@@ -136,18 +138,23 @@ class BackendConformance(PluginConformance):
             pytest.skip("it cannot befall this backend")
         deadline = time.monotonic() + SECONDS_OF_HANG if fault == "hang" else None
         with self.provoked(fault, context) as driver:
-            model, kind = driver.open_chat(self.role), FAULTS[fault]
+            kind = FAULTS[fault]
             if kind is None:
-                assert model.complete(self.request()).finish == "empty"
+                assert self.ending(driver) == "empty"
                 return
             with pytest.raises(kind) as caught:
-                model.complete(self.request(deadline=deadline))
+                self.ending(driver, deadline)
         assert len(str(caught.value).split()) > 3, "an error is a sentence"
         if fault == "rate limit":
-            assert isinstance(caught.value, PassingError) and caught.value.retry_after == self.retry_after
+            error = caught.value
+            assert isinstance(error, PassingError) and error.retry_after == self.retry_after and error.overloaded
         if self.secret:
             shown = "".join(traceback.format_exception(caught.value)) + repr(vars(caught.value))
             assert self.secret not in shown, "the error shows the credential"
+
+    def ending(self, driver: Any, deadline: float | None = None) -> str:
+        """How one call ended: the `finish` of its reply."""
+        return str(driver.open_chat(self.role).complete(self.request(deadline=deadline)).finish)
 
     def chat_only(self, driver: Any) -> None:
         if "chat" not in driver.capabilities.get(self.role, ()):

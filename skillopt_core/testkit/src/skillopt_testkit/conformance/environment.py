@@ -111,6 +111,19 @@ class EnvironmentConformance(PluginConformance):
             assert score.hard == 1.0, f"task {task.id}: {score}"
             assert score.soft == 1.0, f"task {task.id}: {score}"
 
+    def test_an_agent_is_given_the_skill_and_its_answer_is_scored(self, driver: Any, tasks: list[Task]) -> None:
+        if "agent" not in driver.targets:
+            pytest.skip("it works with no agent programs")
+        for task in tasks:
+            target = ScriptedTarget(self.right_reply(task), kind="agent")
+            attempt = driver.attempt(task.hidden(), SENTINEL, target)
+            assert [job.skill for job in target.jobs] == [SENTINEL] * len(target.jobs) != []
+            assert not target.messages, "an agent program is not asked as a chat model"
+            assert SENTINEL not in target.jobs[0].prompt, "the skill lies where the program looks for it"
+            assert driver.score(task, attempt, ScriptedJudge(self.judge_reply)).hard == 1.0, f"task {task.id}"
+        attempt = driver.attempt(tasks[0].hidden(), SENTINEL, ScriptedTarget("", kind="agent"))
+        assert attempt.ended == "empty_answer", "an agent's empty answer is its own doing"
+
     def test_a_wrong_reply_says_why(self, driver: Any, tasks: list[Task]) -> None:
         for task in tasks:
             _, score = self.solved(driver, task, "I do not know.")
