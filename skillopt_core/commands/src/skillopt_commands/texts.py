@@ -121,7 +121,7 @@ def summary_text(summary: RunSummary) -> str:
         "",
         f"{summary.total_steps} steps: {summary.total_accepts} accepted, {summary.total_rejects} rejected, "
         f"{summary.total_skips} skipped, {summary.total_undecided} undecided, {summary.total_forced} forced",
-        f"{summary.total_wall_time_s:.1f}s, {_spent(summary.token_summary)}",
+        f"{summary.total_wall_time_s:.1f}s, {spent_text(summary.token_summary)}",
     ]
     if summary.model_failures:
         failures = ", ".join(f"{count} {name}" for name, count in summary.model_failures.items())
@@ -147,7 +147,7 @@ def evaluation_text(summary: Mapping[str, Any]) -> str:
     lines = [
         f"{summary['skill']} on {summary['split']}",
         table(("task type", "tasks", "scored", "hard", "95% interval", "soft"), rows),
-        f"Used: {_spent(summary['token_summary'])}",
+        f"Used: {spent_text(summary['token_summary'])}",
     ]
     if missing:
         told = f"{missing} of {summary['n_items']} tasks have no score and are in no mean"
@@ -159,7 +159,8 @@ def _between(interval: Sequence[float] | None) -> str:
     return f"{interval[0]:.2f} to {interval[1]:.2f}" if interval else "-"
 
 
-def _spent(token_summary: Mapping[str, Any]) -> str:
+def spent_text(token_summary: Mapping[str, Any]) -> str:
+    """Calls, tokens and dollars of a `token_summary`."""
     total = token_summary.get("_total", {})
     return told_spend(total.get("calls", 0), total.get("total_tokens"), total.get("unknown_calls", 0), total.get("usd"))
 

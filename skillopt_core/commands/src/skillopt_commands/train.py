@@ -11,6 +11,7 @@ import click
 from skillopt_kernel.cli.options import SeveralAfterOneFlag, loaded
 
 from skillopt_commands.running import Folder, common_options, displayed
+from skillopt_commands.without_yaml import task_options
 
 if TYPE_CHECKING:
     from skillopt_kernel.config import Config
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 @click.command(cls=SeveralAfterOneFlag)
 @click.argument("configs", metavar="CONFIG...", nargs=-1)
 @click.option("--config", "config_option", metavar="CONFIG", help="The same as one argument.")
+@task_options(skill=True)
 @common_options
 @click.option(
     "--parallel",
@@ -52,8 +54,10 @@ def train(
 ) -> int:
     """Train a skill by the configuration CONFIG: a file, or a packaged name such as demo.
 
-    Ends with best_skill.md in the run directory. An unfinished run there is resumed; a finished one is named
-    and nothing is done. --seeds makes a series: a folder for each seed, and the mean of their test scores.
+    Your own tasks need none: skillopt train --tasks tasks.csv --skill SKILL.md --scorer exact --model gpt-5.5
+
+    Ends with best_skill.md and report.md in the run directory. An unfinished run there is resumed; a finished one is
+    named and nothing is done. --seeds makes a series: a folder for each seed, and the mean of their test scores.
 
     Several configurations are all checked before the first is begun, and end with one table. A run that fails stops no
     other. What the section budget says (-o budget.usd=20) they may use together. --out is then the folder in which each
@@ -66,6 +70,7 @@ def train(
     from skillopt_kernel.console import echo
     from skillopt_kernel.loop import api
 
+    from skillopt_commands.report import REPORT, write_report
     from skillopt_commands.several import exit_code
     from skillopt_commands.texts import summary_text
 
@@ -85,6 +90,9 @@ def train(
         return _series(chosen, seeds, quiet=quiet, as_json=as_json, out=out, fresh=fresh)
     with displayed(quiet=quiet, as_json=as_json, training=True) as shown:
         summary = api.train(chosen, out=out, fresh=fresh, replay=replay, **shown)
+    report = Path(summary.folder) / REPORT
+    if not (summary.already_finished and report.exists()):
+        write_report(summary)
     if as_json:
         echo(json.dumps({"summary": summary.as_json()}))
     else:
@@ -96,6 +104,7 @@ def train(
         if replay is not None:
             echo(f"Replayed from {replay}: no model was asked, and what its calls used is what they used there.")
         echo(f"Best skill: {Path(summary.folder) / summary.best_skill_path}")
+        echo(f"Report: {report}")
     return exit_code(summary.status)
 
 

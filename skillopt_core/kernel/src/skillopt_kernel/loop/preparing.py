@@ -57,7 +57,7 @@ class Prepared:
     @cached_property
     def fingerprint(self) -> dict[str, Any]:
         """What can change a result: configuration, start skill, data, prompts, and the drivers' versions."""
-        data = hashlib.sha256()
+        data = hashlib.sha256(getattr(self.environment, "further_data", "").encode())
         for name in ("train", "selection", "test"):
             data.update("|".join([name, *(task.content_hash() for task in getattr(self.splits, name))]).encode())
         owners = {kind: owner_of(kind, choice.name) for kind, choice in self.settings.drivers.items()}
