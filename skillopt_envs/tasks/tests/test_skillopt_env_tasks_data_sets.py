@@ -1,0 +1,93 @@
+"""Data sets: read by the package `datasets` from a folder as from the Hub, and a sentence for what goes wrong."""
+
+import json
+import sys
+
+import pytest
+from skillopt_kernel.errors import ConfigError, DataError
+
+ROWS = [{"question": f"Which is {n}?", "answers": {"text": [f"this {n}"], "start": [n]}} for n in range(20)]
+
+
+def jsonl(rows):
+    return "\n".join(json.dumps(row) for row in rows)
+
+
+@pytest.fixture
+def package(monkeypatch, tmp_path):
+    """The package, with its caches in a folder of the test and without a network."""
+    for name in ("HF_HOME", "HF_DATASETS_CACHE"):
+        monkeypatch.setenv(name, str(tmp_path / "cache"))
+    return pytest.importorskip("datasets")
+
+
+@pytest.fixture
+def offline(package, monkeypatch):
+    monkeypatch.setattr(package.config, "HF_DATASETS_CACHE", "unused", raising=False)
+    monkeypatch.setattr(package.config, "HF_HUB_OFFLINE", True, raising=False)
+
+
+def test_one_split_is_split_by_ratio(package, environment, written):
+    folder = written("set/train.jsonl", jsonl(ROWS)).parent
+    splits = environment(dataset=str(folder), fields={"reference": "answers.text"}).splits()
+    assert [len(part) for part in (splits.train, splits.selection, splits.test)] == [8, 4, 8]
+    assert splits.train[0].reference[0].startswith("this ")
+
+
+def test_three_splits_are_taken_as_they_are(package, environment, written):
+    for at, name in enumerate(("train", "validation", "test")):
+        folder = written(f"set/{name}.jsonl", jsonl(ROWS[at::3])).parent
+    made = environment(
+        dataset=str(folder), dataset_splits=("train", "validation", "test"), fields={"reference": "answers.text"}
+    )
+    assert [len(part) for part in (made.splits().train, made.splits().selection, made.splits().test)] == [7, 7, 6]
+
+
+def test_images_that_are_not_used_do_not_disturb(package, environment, written):
+    image = b"GIF89a\x01\x00\x01\x00\x00\x00\x00;"
+    folder = written("set/0.gif", image).parent
+    for number in range(12):
+        written(f"set/{number}.gif", image)
+    rows = [{"file_name": f"{n}.gif", "question": f"Which is {n}?", "answer": "this"} for n in range(12)]
+    written("set/metadata.jsonl", jsonl(rows))
+    assert len(environment(dataset=str(folder)).splits().train) == 5
+    with pytest.raises(DataError, match=r"split train, row 1: the field 'image' holds a value of the type dict"):
+        environment(dataset=str(folder), fields={"inputs": ("image",)}).splits()
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (
+            {"dataset_splits": ("tset",)},
+            r"the split 'tset' of the data set .* cannot be loaded: ValueError: Unknown split",
+        ),
+        ({"dataset_config": "other"}, r"cannot be loaded: ValueError: .*other"),
+    ],
+)
+def test_what_the_data_set_does_not_have(package, environment, written, settings, message):
+    folder = written("set/train.jsonl", jsonl(ROWS)).parent
+    with pytest.raises(DataError, match=message):
+        environment(dataset=str(folder), **settings).splits()
+
+
+def test_a_data_set_that_is_not_there(package, environment, tmp_path):
+    with pytest.raises(DataError, match=r"the split 'train' of the data set .*nothing' cannot be loaded"):
+        environment(dataset=str(tmp_path / "nothing")).splits()
+
+
+def test_a_data_set_and_a_file_are_one_too_many(environment, sums):
+    with pytest.raises(ConfigError, match=r"env\.dataset names a data set and env\.data_path a file or folder"):
+        environment(sums(), dataset="owner/name").splits()
+
+
+@pytest.mark.parametrize("names", [(), ("a", "b", "c", "d")])
+def test_how_many_splits_can_be_named(environment, names):
+    with pytest.raises(ConfigError, match=rf"env\.dataset_splits names {len(names)} splits"):
+        environment(dataset="owner/name", dataset_splits=names).splits()
+
+
+def test_without_the_package_the_sentence_says_how_to_get_it(environment, monkeypatch):
+    monkeypatch.setitem(sys.modules, "datasets", None)
+    with pytest.raises(ConfigError, match=r"pip install 'skillopt-env-tasks\[datasets\]'"):
+        environment(dataset="owner/name").splits()
