@@ -88,12 +88,12 @@ def test_a_name_that_cannot_be_used_is_told(written, environment, fields, messag
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ({"question": "Which", "comment": "this"}, r"d\.json: which field holds the right answers\? .*question, comment.*"
-         r"none has a usual name .*`-o env\.fields\.reference=NAME`"),
+        ({"question": "Which", "note": "this"}, r"d\.json: which field holds the right answers\? .*\(question, note\)"),
+        ({"question": "Which", "note": "this"}, r"none has a usual name .*`-o env\.fields\.reference=NAME`"),
         ({"question": "Which", "answer": "a", "label": "b"}, r"'answer' and 'label' could each be the reference"),
         ({"mail": "Which", "subject": "x", "answer": "a"}, r"which fields is the target to be shown\? .*mail, subject"),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_known_is_asked(written, environment, row, message):
     with pytest.raises(DataError, match=message):
         environment(data(written, *many(row))).splits()
@@ -102,7 +102,10 @@ def test_what_cannot_be_known_is_asked(written, environment, row, message):
 @pytest.mark.parametrize(
     ("prompt", "message"),
     [
-        ("Do {{quesion}}", r"env\.prompt, line 1: \{\{quesion\}\} is no field that the target is shown\. Did you mean"),
+        (
+            "Do {{quesion}}",
+            r"env\.prompt, line 1: \{\{quesion\}\} is no field that the target could be shown\. Did you mean",
+        ),
         ("Do\n{{question}} {{id}}", r"env\.prompt, line 2: \{\{id\}\}"),
         ("Do {{question.__class__}}", r"\{\{question\.__class__\}\} is no field"),
         ("Do {{}}", r"\{\{\}\} is no field"),
@@ -115,6 +118,9 @@ def test_a_prompt_with_a_wrong_field_is_told(written, environment, prompt, messa
     rows = many({"question": "Which", "answer": "this"})
     with pytest.raises(ConfigError, match=message):
         environment(data(written, *rows), prompt=prompt, fields={"inputs": ("question",)}).splits()
+    if "id" not in prompt:  # the fields that the prompt names are then the inputs
+        with pytest.raises(ConfigError, match=message):
+            environment(data(written, *rows), prompt=prompt).splits()
 
 
 def test_a_prompt_that_names_the_reference_is_refused(written, environment):

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 from attrs import evolve, frozen
 from skillopt_kernel.errors import DataError
 from skillopt_kernel.splits import PARTS
+from skillopt_lib_env.data_files import Item
 from skillopt_lib_env.ratio_split import parse_split_ratio
 
 from skillopt_env_tasks import feedback, splitting
-from skillopt_env_tasks.columns import columns_of
+from skillopt_env_tasks.columns import columns_of, value_of
 from skillopt_env_tasks.rows import Reading, unique
 from skillopt_env_tasks.settings import TasksSettings
 from skillopt_env_tasks.sources import source_of
@@ -48,8 +49,8 @@ def load(settings: TasksSettings, common: SplitSettings, scorer: Scorer) -> Load
     source = source_of(settings, common)
     scored = bool(getattr(scorer, "needs_reference", True))
     shown = () if settings.fields.inputs else fields_in(settings.prompt)
+    check_template(settings.prompt, settings.fields.inputs or _there(source.items, shown))
     columns = columns_of(source.items, settings.fields, shown, source.where, scored=scored)
-    check_template(settings.prompt, columns.inputs)
     if source.parts is not None:
         columns = evolve(columns, split="")
     reading = Reading(columns, settings.reference_separator, getattr(scorer, "check", None), scored)
@@ -74,3 +75,9 @@ def load(settings: TasksSettings, common: SplitSettings, scorer: Scorer) -> Load
     return Loaded(
         {part: parts[part][: common.limit or None] for part in PARTS}, source.where, by_ratio, columns.left_out
     )
+
+
+def _there(items: Sequence[Item], named: Sequence[str]) -> tuple[str, ...]:
+    """The fields of the data, and those of `named` that are a field of a field in it."""
+    inner = (name for name in named if any(value_of(item, name) is not None for item in items))
+    return tuple(dict.fromkeys([*(name for item in items for name in item.fields), *inner]))

@@ -19,21 +19,21 @@ def fields_in(template: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(match[1].strip() for match in _FIELD.finditer(template)))
 
 
-def check_template(template: str, inputs: Sequence[str]) -> None:
-    """Raise `ConfigError` for a field that is none of the inputs, with its line, and for a template without one."""
+def check_template(template: str, names: Sequence[str]) -> None:
+    """Raise `ConfigError` for a field that is none of `names`, with its line, and for a template without one."""
     problems = []
     for match in _FIELD.finditer(template):
         name = match[1].strip()
-        if name not in inputs:
+        if name not in names:
             line = template.count("\n", 0, match.start()) + 1
             problems.append(
-                f"env.prompt, line {line}: {match[0]} is no field that the target is shown."
-                f"{did_you_mean(name, list(inputs))} Those are {', '.join(inputs)} (env.fields.inputs)."
+                f"env.prompt, line {line}: {match[0]} is no field that the target could be shown."
+                f"{did_you_mean(name, list(names))} Those are {', '.join(names)}."
             )
     if template.strip() and not _FIELD.search(template):
         problems.append(
             f"env.prompt has no field, so that every task would be asked alike. Write "
-            f"{' or '.join('{{' + name + '}}' for name in inputs)} where it belongs."
+            f"{' or '.join('{{' + name + '}}' for name in names)} where it belongs."
         )
     if problems:
         raise ConfigError(*problems)
