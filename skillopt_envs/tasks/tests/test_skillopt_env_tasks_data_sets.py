@@ -81,7 +81,7 @@ def test_a_data_set_that_is_not_there(package, environment, tmp_path):
 
 
 def test_a_data_set_and_a_file_are_one_too_many(environment, sums):
-    with pytest.raises(ConfigError, match=r"env\.dataset names a data set and env\.data_path a file or folder"):
+    with pytest.raises(ConfigError, match=r"env\.dataset names a data set and env\.data_path something else"):
         environment(sums(), dataset="owner/name").splits()
 
 

@@ -51,7 +51,7 @@ def _data_set(settings: TasksSettings, common: SplitSettings) -> Source:
     other = {"env.data_path": common.data_path, "env.split_dir": common.split_dir}
     if given := [key for key, value in other.items() if value is not None]:
         raise ConfigError(
-            f"env.dataset names a data set and {' and '.join(given)} a file or folder; which is meant? Leave one out."
+            f"env.dataset names a data set and {' and '.join(given)} something else; which is meant? Leave one out."
         )
     names = settings.dataset_splits
     if not 1 <= len(names) <= len(PARTS):
