@@ -32,7 +32,6 @@ TABLE, SKILL = blocks("csv")[0], blocks("markdown")[0]
 TRAIN, EVAL = (
     shlex.split(next(line for line in block.splitlines() if line.startswith("skillopt "))) for block in blocks("sh")
 )
-ENDPOINT = ("--backend", "openai_compatible")
 
 
 @pytest.fixture
@@ -62,7 +61,7 @@ class Here(Project):
 @pytest.fixture
 def variables(world: Receipts) -> Iterator[dict[str, str]]:
     with ChatServer(world) as server:
-        yield {"OPENAI_COMPATIBLE_API_KEY": KEY, "OPENAI_COMPATIBLE_BASE_URL": server.url}
+        yield {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": server.url, "AZURE_OPENAI_ENDPOINT": ""}
 
 
 @pytest.fixture
@@ -84,11 +83,11 @@ def ready(user: Project) -> Project:
 
 
 def trained(user: Project, *more: str) -> Finished:
-    return ready(user).run(*TRAIN[1:], *ENDPOINT, "--out", "run", *more)
+    return ready(user).run(*TRAIN[1:], "--out", "run", *more)
 
 
 def test_the_documented_path(apart: Project, world: Receipts) -> None:
-    done = ready(apart).run(*TRAIN[1:], *ENDPOINT).ok()
+    done = ready(apart).run(*TRAIN[1:]).ok()
     (run,) = (apart.folder / "outputs").iterdir()
     assert run.name.startswith("tasks-")
     assert "Warning: the selection split has only 4 tasks (train 8, test 8)" in done.err
@@ -115,12 +114,12 @@ def test_the_documented_path(apart: Project, world: Receipts) -> None:
     assert KEY not in report
 
     asked = len(world.asked["target"])
-    assert "This run is finished already" in apart.run(*TRAIN[1:], *ENDPOINT).ok().out
+    assert "This run is finished already" in apart.run(*TRAIN[1:]).ok().out
     assert len(world.asked["target"]) == asked, "nothing is asked twice"
 
 
 def test_the_documented_evaluation(user: Project) -> None:
-    done = ready(user).run(*EVAL[1:], *ENDPOINT).ok()
+    done = ready(user).run(*EVAL[1:]).ok()
     (folder,) = (user.folder / "outputs").iterdir()
     assert folder.name.startswith("eval-test-tasks-")
     assert user.json(folder / "eval_summary.json")["n_items"] == 8
@@ -130,14 +129,14 @@ def test_the_documented_evaluation(user: Project) -> None:
 @pytest.mark.parametrize("block", blocks("yaml"))
 def test_the_documented_configurations_load(user: Project, block: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ready(user).folder)
-    path = user.write("mine.yaml", block.replace("backend: openai,", "backend: openai_compatible,"))
-    config = load_config(path, ["model.backend=openai_compatible"], environ=user.environment)
+    path = user.write("mine.yaml", block)
+    config = load_config(path, environ=user.environment)
     assert config.driver("env").name == "tasks"
     assert not config.unused
 
 
 def test_the_documented_configuration_trains(user: Project, world: Receipts) -> None:
-    ready(user).write("mine.yaml", blocks("yaml")[0].replace("backend: openai,", "backend: openai_compatible,"))
+    ready(user).write("mine.yaml", blocks("yaml")[0])
     user.run("train", "mine.yaml", "--out", "run").ok()
     assert user.json("run/summary.json")["test_hard"] == 1.0
     assert all("Answer in the form that the books want." in body for body in world.asked["target"])
@@ -147,9 +146,8 @@ def test_the_documented_python_trains(user: Project, monkeypatch: pytest.MonkeyP
     monkeypatch.chdir(ready(user).folder)
     for name, value in user.environment.items():
         monkeypatch.setenv(name, value)
-    example = blocks("python")[0].replace("overrides = [", 'overrides = ["model.backend=openai_compatible", ')
     names: dict[str, object] = {}
-    exec(compile(example, "docs/your-own-tasks.md", "exec"), names)
+    exec(compile(blocks("python")[0], "docs/your-own-tasks.md", "exec"), names)
     assert user.json("run/summary.json")["test_hard"] == 1.0
 
 
@@ -195,7 +193,7 @@ def test_o_b1_comments_reach_analysts_of_their_version_and_nobody_else(user: Pro
     rows += [(task, first, "c4nary-held-out") for task in ids["val"] + ids["test"]]
     rows += [(task, "0123456789abcdef", "c4nary-other-version") for task in ids["train"]]
     user.write("feedback.jsonl", comments(*rows))
-    command = [*TRAIN[1:], *ENDPOINT, "-o", "env.feedback=feedback.jsonl"]
+    command = [*TRAIN[1:], "-o", "env.feedback=feedback.jsonl"]
     done = user.run(*command, "--out", "run").ok()
     assert (
         f"env.feedback: {len(ids['val'] + ids['test'])} of {len(rows)} comments are on selection or test tasks"
@@ -215,14 +213,14 @@ def test_o_b1_comments_reach_analysts_of_their_version_and_nobody_else(user: Pro
 def test_o_b1_comments_are_part_of_what_decides(user: Project) -> None:
     ids, first = with_ids(user), skill_hash(SKILL)
     user.write("feedback.jsonl", comments((ids["train"][0], first, "too long")))
-    command = [*TRAIN[1:], *ENDPOINT, "--out", "run", "-o", "env.feedback=feedback.jsonl", "train.num_epochs=1"]
+    command = [*TRAIN[1:], "--out", "run", "-o", "env.feedback=feedback.jsonl", "train.num_epochs=1"]
     user.run(*command).ok()
     user.write("feedback.jsonl", comments((ids["train"][0], first, "too short")))
     user.run(*command).refused("data")
 
 
 def test_o_u3_a_fresh_installation_says_what_is_missing_and_how_to_make_it(user: Project) -> None:
-    done = user.run("train", "tasks", *ENDPOINT).refused(
+    done = user.run("train", "tasks").refused(
         "env.data_path names no data to split",
         "skillopt train --tasks FILE --skill SKILL.md --scorer exact --model NAME",
     )
@@ -233,9 +231,9 @@ def test_o_u3_a_fresh_installation_says_what_is_missing_and_how_to_make_it(user:
 def test_o_d3_nothing_to_learn_from_is_told_before_a_model_is_asked(user: Project, world: Receipts) -> None:
     ready(user)
     user.write("tasks.csv", "text,answer,split\n" + "".join(f"Which {n}?,this,test\n" for n in range(12)))
-    user.run(*TRAIN[1:], *ENDPOINT).refused("tasks.csv: the field 'split' puts no task into the train split")
+    user.run(*TRAIN[1:]).refused("tasks.csv: the field 'split' puts no task into the train split")
     user.write("tasks.csv", "text,answer\n")
-    user.run(*TRAIN[1:], *ENDPOINT).refused("tasks.csv: the file holds 0 tasks")
+    user.run(*TRAIN[1:]).refused("tasks.csv: the file holds 0 tasks")
     assert not any(world.asked.values())
     assert not (user.folder / "outputs").exists()
 
@@ -264,8 +262,7 @@ def test_o_d3_nothing_to_learn_from_is_told_before_a_model_is_asked(user: Projec
 def test_what_a_user_can_get_wrong_is_a_sentence(
     user: Project, arguments: tuple[str, ...], words: tuple[str, ...]
 ) -> None:
-    backend = () if "--backend" in arguments else ENDPOINT
-    ready(user).run("train", *arguments, *backend, "--model", "m").refused(*words)
+    ready(user).run("train", *arguments, "--model", "gpt-5.5").refused(*words)
     assert not (user.folder / "outputs").exists()
 
 
@@ -273,9 +270,7 @@ def test_flags_stand_beside_a_configuration_and_win_over_its_keys(
     user: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ready(user).write("mine.yaml", "_base_: tasks\nenv: {data_path: other.csv, scorer: token_f1}\n")
-    user.run(
-        "train", "mine.yaml", *TRAIN[2:], *ENDPOINT, "--out", "run", "-o", "train.num_epochs=1", "env.scorer=token_f1"
-    ).ok()
+    user.run("train", "mine.yaml", *TRAIN[2:], "--out", "run", "-o", "train.num_epochs=1", "env.scorer=token_f1").ok()
     config = user.json("run/config.json")
     assert config["env"]["scorer"]["name"] == "exact"
     assert (config["model"]["optimizer"], config["model"]["target"]) == ("gpt-5.5", "gpt-5.5")
@@ -284,7 +279,7 @@ def test_flags_stand_beside_a_configuration_and_win_over_its_keys(
 def test_a_folder_that_is_split_already_is_taken_as_it_is(user: Project) -> None:
     trained(user, "-o", "train.num_epochs=1").ok()
     (split,) = (user.folder / "run" / "_generated_splits").iterdir()
-    user.run("train", "--tasks", split, *TRAIN[4:], *ENDPOINT, "--out", "again", "-o", "train.num_epochs=1").ok()
+    user.run("train", "--tasks", split, *TRAIN[4:], "--out", "again", "-o", "train.num_epochs=1").ok()
     one, other = (user.json(f"{name}/summary.json") for name in ("run", "again"))
     assert one["splits"] == other["splits"] == {"train": 8, "selection": 4, "test": 8}
     assert one["test_hard"] == other["test_hard"]
@@ -302,7 +297,7 @@ def test_front_matter_is_kept_byte_for_byte(user: Project, front: str) -> None:
     ready(user)
     newline = "\r\n" if "\r\n" in front else "\n"
     (user.folder / "SKILL.md").write_bytes((front + f"# Receipts{newline}{newline}- Read.{newline}").encode())
-    user.run(*TRAIN[1:], *ENDPOINT, "--out", "run", "-o", "train.num_epochs=1").ok()
+    user.run(*TRAIN[1:], "--out", "run", "-o", "train.num_epochs=1").ok()
     best = (user.folder / "run" / "best_skill.md").read_bytes()
     assert best.startswith(front.encode() + b"# Receipts")
     assert any(rule.encode() in best for rule in RULES.values())

@@ -20,10 +20,11 @@ REPORT = "report.md"
 MOST_TASKS_NAMED = 10
 
 
-def write_report(summary: RunSummary) -> Path:
-    """Write the report of a run beside its best skill and return its path."""
+def report_of(summary: RunSummary) -> Path:
+    """The report of a run, written beside its best skill; one of a run that had been finished before is left."""
     path = Path(summary.folder) / REPORT
-    write_text(path, redact_diagnostics(report_text(summary)))
+    if not (summary.already_finished and path.exists()):
+        write_text(path, redact_diagnostics(report_text(summary)))
     return path
 
 

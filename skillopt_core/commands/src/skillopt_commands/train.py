@@ -15,6 +15,7 @@ from skillopt_commands.without_yaml import task_options
 
 if TYPE_CHECKING:
     from skillopt_kernel.config import Config
+    from skillopt_kernel.history import RunSummary
 
 
 @click.command(cls=SeveralAfterOneFlag)
@@ -70,9 +71,8 @@ def train(
     from skillopt_kernel.console import echo
     from skillopt_kernel.loop import api
 
-    from skillopt_commands.report import REPORT, write_report
+    from skillopt_commands.report import report_of
     from skillopt_commands.several import exit_code
-    from skillopt_commands.texts import summary_text
 
     several = len(configs) > 1 or parallel is not None
     if seeds is not None and replay is not None:
@@ -90,22 +90,27 @@ def train(
         return _series(chosen, seeds, quiet=quiet, as_json=as_json, out=out, fresh=fresh)
     with displayed(quiet=quiet, as_json=as_json, training=True) as shown:
         summary = api.train(chosen, out=out, fresh=fresh, replay=replay, **shown)
-    report = Path(summary.folder) / REPORT
-    if not (summary.already_finished and report.exists()):
-        write_report(summary)
+    report = report_of(summary)
     if as_json:
         echo(json.dumps({"summary": summary.as_json()}))
     else:
-        if summary.already_finished:
-            echo(
-                f"This run is finished already ({summary.folder}); nothing was done. --fresh begins another beside it."
-            )
-        echo(summary_text(summary))
-        if replay is not None:
-            echo(f"Replayed from {replay}: no model was asked, and what its calls used is what they used there.")
-        echo(f"Best skill: {Path(summary.folder) / summary.best_skill_path}")
-        echo(f"Report: {report}")
+        _tell(summary, report, replay)
     return exit_code(summary.status)
+
+
+def _tell(summary: RunSummary, report: Path, replay: Path | None) -> None:
+    """What a training came to, for a person."""
+    from skillopt_kernel.console import echo
+
+    from skillopt_commands.texts import summary_text
+
+    if summary.already_finished:
+        echo(f"This run is finished already ({summary.folder}); nothing was done. --fresh begins another beside it.")
+    echo(summary_text(summary))
+    if replay is not None:
+        echo(f"Replayed from {replay}: no model was asked, and what its calls used is what they used there.")
+    echo(f"Best skill: {Path(summary.folder) / summary.best_skill_path}")
+    echo(f"Report: {report}")
 
 
 def _series(config: Config, seeds: str, *, quiet: bool, as_json: bool, **where: Any) -> int:
