@@ -1,7 +1,12 @@
 """Data sets: read by the package `datasets` from a folder as from the Hub, and a sentence for what goes wrong."""
 
 import json
+import os
+import subprocess
 import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import unquote
 
 import pytest
 from skillopt_kernel.errors import ConfigError, DataError
@@ -95,3 +100,53 @@ def test_without_the_package_the_sentence_says_how_to_get_it(environment, monkey
     monkeypatch.setitem(sys.modules, "datasets", None)
     with pytest.raises(ConfigError, match=r"pip install 'skillopt-env-tasks\[datasets\]'"):
         environment(dataset="owner/name").splits()
+
+
+@pytest.fixture
+def hub():
+    """A Hub on the loopback that has nothing; the paths that it was asked for."""
+    asked = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def answer(self):
+            asked.append(unquote(self.path))
+            self.send_response(404)
+            self.send_header("X-Error-Code", "RevisionNotFound")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        do_GET = do_HEAD = answer
+
+        def log_message(self, *_):
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}", asked
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+LOADING = """
+import logging
+from skillopt_env_tasks.settings import TasksSettings
+from skillopt_kernel.config.schema import EnvSettings
+from skillopt_kernel.interfaces import DriverContext
+from skillopt_kernel.plugins.discovery import make_driver
+
+settings = TasksSettings(dataset="owner/name", dataset_revision="a1b2c3")
+make_driver("env", "tasks", settings, DriverContext(logging.getLogger(), common=EnvSettings())).splits()
+"""
+
+
+def test_name_and_revision_reach_the_hub(package, hub, tmp_path):
+    endpoint, asked = hub
+    # The package reads where the Hub is when it is imported: a process of its own.
+    variables = {**os.environ, "HF_ENDPOINT": endpoint, "HF_HOME": str(tmp_path), "NO_PROXY": "127.0.0.1"}
+    failed = subprocess.run(
+        [sys.executable, "-c", LOADING], env=variables, capture_output=True, text=True, timeout=300, check=False
+    )
+    assert "DataError: the split 'train' of the data set 'owner/name' cannot be loaded" in failed.stderr, failed.stderr
+    assert any("owner/name" in path and "a1b2c3" in path for path in asked), asked
