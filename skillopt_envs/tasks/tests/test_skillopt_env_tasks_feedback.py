@@ -116,3 +116,17 @@ def test_an_attempt_without_a_version_is_nobodys(environment, sums):
     assert told(comments, "t", "", "version") == ""
     assert "another version" in told(comments, "t", "", "task")
     assert Attempt("x").state == {}
+
+
+def test_o_b1_the_judge_sees_the_task_and_no_comment(environment, sums, feedback):
+    from skillopt_lib_env.scoring import ScorerChoice
+    from skillopt_testkit.scripted import ScriptedJudge
+
+    task = environment(sums()).splits().train[0]
+    made = environment(sums(), feedback=feedback(comment(task.id, NEW)), scorer=ScorerChoice("llm_judge"))
+    judge = ScriptedJudge('{"reasoning": "Good.", "score": 1.0}')
+    attempt = made.attempt(task.hidden(), NEW, ScriptedTarget("<answer>x</answer>"))
+    assert made.score(task, attempt, judge).hard == 1.0
+    seen = " ".join(message.text for call in judge.messages for message in call)
+    assert task.inputs["question"] in seen and task.reference in seen
+    assert "far too long" not in seen

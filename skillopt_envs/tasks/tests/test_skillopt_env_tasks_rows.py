@@ -5,6 +5,7 @@ import json
 import pytest
 from skillopt_kernel.errors import DataError
 from skillopt_lib_env.scoring import ScorerChoice
+from skillopt_testkit.scripted import ScriptedJudge, ScriptedTarget
 
 
 def lines(written, rows, name="d.jsonl"):
@@ -169,3 +170,41 @@ def test_o_u2_a_scorer_that_cannot_be_made_ends_it(written, environment):
 
     with pytest.raises(PluginNotFound, match=r"there is no scorer named 'levenshtein'"):
         environment(lines(written, good()), scorer=ScorerChoice("levenshtein"))
+
+
+def test_a_scorer_of_numbers_gets_numbers(written, environment):
+    rows = [{**row, "answer": 2.5} for row in good()]
+    made = environment(lines(written, rows), scorer=ScorerChoice("numeric"))
+    assert made.splits().train[0].reference == 2.5
+    rows[4]["answer"] = "many"
+    with pytest.raises(DataError, match=r"d\.jsonl:5: the scorer cannot use the field 'answer'"):
+        environment(lines(written, rows), scorer=ScorerChoice("numeric")).splits()
+
+
+def test_a_scorer_of_json_gets_what_the_file_has(written, environment):
+    rows = [{**row, "answer": {"year": 2024, "paid": [True]}} for row in good()]
+    task = environment(lines(written, rows), scorer=ScorerChoice("json")).splits().train[0]
+    assert task.reference == {"year": 2024, "paid": [True]}
+
+
+def test_a_scorer_of_choices_sees_the_choices_of_the_task(written, environment):
+    rows = [{**row, "choices": ["one", "two"], "answer": "B"} for row in good()]
+    assert environment(lines(written, rows), scorer=ScorerChoice("choice")).splits().train[0].reference == "B"
+    rows[3]["answer"] = "F"
+    with pytest.raises(DataError, match=r"d\.jsonl:4: the scorer cannot use the field 'answer'.*'F'"):
+        environment(lines(written, rows), scorer=ScorerChoice("choice")).splits()
+
+
+def test_a_judge_with_a_rubric_needs_no_reference(written, environment):
+    from skillopt_scorers.settings import JudgeSettings
+
+    rows = [{"question": f"Which is {n}?"} for n in range(12)]
+    judged = ScorerChoice("llm_judge", JudgeSettings(rubric="It is polite."))
+    made = environment(lines(written, rows), scorer=judged)
+    task = made.splits().train[0]
+    assert task.reference is None
+    attempt = made.attempt(task, "", ScriptedTarget("<answer>Please.</answer>"))
+    score = made.score(task, attempt, ScriptedJudge('{"reasoning": "It is.", "score": 1.0}'))
+    assert (score.hard, score.feedback) == (1.0, "It is.")
+    with pytest.raises(DataError, match=r"which field holds the right answers\?"):
+        environment(lines(written, rows), scorer=ScorerChoice("llm_judge")).splits()

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 
 from attrs import evolve, frozen
 from skillopt_kernel.errors import DataError
+from skillopt_kernel.records import Task
 from skillopt_kernel.splits import PARTS
 from skillopt_lib_env.data_files import Item
 from skillopt_lib_env.ratio_split import parse_split_ratio
 
 from skillopt_env_tasks import feedback, splitting
 from skillopt_env_tasks.columns import columns_of, value_of
-from skillopt_env_tasks.rows import Reading, unique
+from skillopt_env_tasks.rows import Reading, problem_with, unique
 from skillopt_env_tasks.settings import TasksSettings
 from skillopt_env_tasks.sources import source_of
 from skillopt_env_tasks.template import check_template, fields_in
@@ -47,13 +48,14 @@ class Loaded:
 def load(settings: TasksSettings, common: SplitSettings, scorer: Scorer) -> Loaded:
     """The splits of the configured data, each cut to its first `limit` tasks. Raises `DataError` or `ConfigError`."""
     source = source_of(settings, common)
-    scored = bool(getattr(scorer, "needs_reference", True))
+    check = getattr(scorer, "check", None)
+    scored = check is not None and problem_with(check, None, Task("")) is not None
     shown = () if settings.fields.inputs else fields_in(settings.prompt)
     check_template(settings.prompt, settings.fields.inputs or _there(source.items, shown))
     columns = columns_of(source.items, settings.fields, shown, source.where, scored=scored)
     if source.parts is not None:
         columns = evolve(columns, split="")
-    reading = Reading(columns, settings.reference_separator, getattr(scorer, "check", None), scored)
+    reading = Reading(columns, settings.reference_separator, check)
     by_ratio = source.parts is None and not columns.split
     if source.parts is not None:
         parts: splitting.Parts = {part: reading.rows(source.parts[part]) for part in PARTS}

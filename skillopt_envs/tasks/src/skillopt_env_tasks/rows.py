@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from attrs import frozen
+from attrs import evolve, frozen
 from skillopt_kernel.errors import DataError
 from skillopt_kernel.records import Task
 from skillopt_lib_env.data_files import Item
@@ -16,8 +16,8 @@ from skillopt_env_tasks.columns import Columns, value_of
 
 MOST_PROBLEMS_TOLD = 20
 
-Check = Callable[[Any], None]
-"""Raises `ValueError` for a reference that the scorer cannot use."""
+Check = Callable[[Any, Task], None]
+"""Raises `ValueError` for a reference that the scorer cannot use for the task."""
 
 
 @frozen
@@ -34,14 +34,12 @@ class Reading:
     """How rows are read.
 
     separator  divides a reference into several right answers; "" nothing
-    check      the scorer's view of a reference; `None`: it takes any
-    scored     whether the scorer needs a reference
+    check      the scorer's view of a reference, which may be `None`; without a check it takes any
     """
 
     columns: Columns
     separator: str = ""
     check: Check | None = None
-    scored: bool = True
 
     def rows(self, items: Sequence[Item]) -> list[Row]:
         """The rows of items. Raises one `DataError` for all that cannot be used, each with its place."""
@@ -60,40 +58,36 @@ class Reading:
         if not any(str(value).strip() for value in inputs.values() if value is not None):
             names = " and ".join(map(repr, inputs))
             raise item.problem(f"there is nothing to show to the target: {names} {_is_or_are(inputs)} blank.")
-        reference = self._reference(item)
+        task = Task(id="", inputs=inputs)
+        reference = self._reference(item, task)
         named = _plain(item, columns.id) if columns.id else _made_id(inputs, reference)
-        task_id = _text(item, columns.id, named)
-        if not task_id.strip():
+        task_id = _text(item, columns.id, named).strip()
+        if not task_id:
             raise item.problem(f"the field {columns.id!r} is blank; give each task an id of its own, or none at all.")
         kind = _text(item, columns.kind, _plain(item, columns.kind)) if columns.kind else ""
-        return Task(id=task_id.strip(), kind=kind.strip(), inputs=inputs, reference=reference)
+        return evolve(task, id=task_id, kind=kind.strip(), reference=reference)
 
-    def _reference(self, item: Item) -> Any:
+    def _reference(self, item: Item, task: Task) -> Any:
+        """The reference as the scorer takes it: as it is, or with numbers as their text."""
         name = self.columns.reference
         value = _plain(item, name) if name else None
-        if value is None or (isinstance(value, str) and not value.strip()) or value == []:
-            if not self.scored:
-                return ""
-            raise item.problem(f"there is nothing to score with: the field {name!r} is blank.")
-        if self.separator and isinstance(value, str):
+        if (isinstance(value, str) and not value.strip()) or value == []:
+            value = None
+        elif self.separator and isinstance(value, str):
             value = [part.strip() for part in value.split(self.separator) if part.strip()]
-        return self._usable(item, name, value)
-
-    def _usable(self, item: Item, name: str, value: Any) -> Any:
-        """The reference as the scorer takes it: numbers as they are, where it cannot use them as their text."""
-        if self.check is None:
+        problem = self._problem(value, task)
+        if problem is None:
             return value
-        try:
-            self.check(value)
-            return value
-        except ValueError as error:
-            problem = error
-        try:
-            text = _as_texts(value)
-            self.check(text)
+        text = _as_texts(value)
+        if self._problem(text, task) is None:
             return text
-        except ValueError:
-            raise item.problem(f"the scorer cannot use the field {name!r}: {problem}.") from problem
+        if value is None:
+            what = f"the field {name!r} is blank" if name else "there is no reference"
+            raise item.problem(f"there is nothing to score with: {what}.")
+        raise item.problem(f"the scorer cannot use the field {name!r}: {problem}.")
+
+    def _problem(self, reference: Any, task: Task) -> str | None:
+        return None if self.check is None else problem_with(self.check, reference, task)
 
     def _part(self, item: Item) -> str:
         name = self.columns.split
@@ -106,6 +100,15 @@ class Reading:
             return split_name({"validation": "val", "dev": "val", "valid": "val"}.get(word, word))
         except DataError as error:
             raise item.problem(f"the field {name!r} says where the task belongs, but {error}") from error
+
+
+def problem_with(check: Check, reference: Any, task: Task) -> str | None:
+    """What the scorer has against the reference; `None`: nothing."""
+    try:
+        check(reference, task)
+    except ValueError as error:
+        return str(error).rstrip(".")
+    return None
 
 
 def unique(rows: Sequence[Row], columns: Columns) -> None:
