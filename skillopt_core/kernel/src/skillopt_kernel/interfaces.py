@@ -100,7 +100,8 @@ class Environment(Protocol):
     Optional methods, found by name: `evidence(task, attempt) -> Mapping[str, str]` (named sections for
     analysts, training tasks only), `prompts() -> Mapping[str, str]` (analyst prompts of its own),
     `describe(task) -> str` (one line for reports), `initial_skill() -> str` (where training starts when the
-    configuration names no skill) and `save_splits(folder)` (write what a split by ratio gave into the run).
+    configuration names no skill) and `save_splits(folder)` (write what a split by ratio gave into the run). Optional
+    attribute: `further_data`, a hash over what besides tasks and settings can change a result.
     """
 
     targets: frozenset[str]
