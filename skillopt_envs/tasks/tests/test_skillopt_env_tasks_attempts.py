@@ -109,3 +109,18 @@ def test_scorers_have_settings(attempted):
     made, _, done = attempted("<answer>the answer is 2 apples</answer>", scorer=ScorerChoice("token_f1"))
     score = made.score(Task("t", reference="2 apples"), done, None)
     assert score.hard == 0.0 and 0.5 < score.soft < 1.0
+
+
+@pytest.mark.parametrize(
+    ("settings", "reply", "answer"),
+    [({}, "Looked.\n<answer>2</answer>", "2"), ({"answer": "whole"}, " 2 ", "2"), ({}, "", "")],
+)
+def test_an_agent_program_gets_one_job(environment, sums, settings, reply, answer):
+    made, target = environment(sums(), **settings), ScriptedTarget(reply, kind="agent")
+    done = made.attempt(TASK.hidden(), SKILL, target)
+    (job,) = target.jobs
+    assert job.skill == SKILL, "the program finds the skill where it looks for it, front matter and all"
+    assert "How many?" in job.prompt and "Count twice" not in job.prompt
+    assert ("<answer>" in job.prompt) == (not settings)
+    assert done.output == answer and done.ended == (None if answer else "empty_answer")
+    assert done.state["version"] == skill_hash(SKILL)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from skillopt_kernel.models.requests import Message
+from skillopt_kernel.models.requests import AgentJob, Message
 from skillopt_kernel.records import Attempt, Score, Splits, Task
 from skillopt_kernel.skill import skill_hash
 from skillopt_kernel.splits import PARTS
@@ -16,7 +16,7 @@ from skillopt_lib_env.ratio_split import parse_split_ratio, write_splits, writte
 
 from skillopt_env_tasks import feedback
 from skillopt_env_tasks.loading import Loaded, load
-from skillopt_env_tasks.prompts import system_prompt
+from skillopt_env_tasks.prompts import agent_prompt, system_prompt
 from skillopt_env_tasks.settings import TasksSettings
 from skillopt_env_tasks.template import as_text, filled, under_headings
 
@@ -34,7 +34,7 @@ LONGEST_DESCRIPTION = 100
 class TasksEnvironment:
     """One instance serves all threads: it keeps nothing of an attempt."""
 
-    targets = frozenset({"chat"})
+    targets = frozenset({"chat", "agent"})
     isolation: Literal["thread", "process"] = "thread"
 
     def __init__(self, settings: TasksSettings, context: DriverContext) -> None:
@@ -67,9 +67,12 @@ class TasksEnvironment:
         write_splits(target, fields, source=loaded.where, ratio=common.split_ratio, seed=common.split_seed)
 
     def attempt(self, task: Task, skill: str, target: Target) -> Attempt:
-        """Ask the target once."""
-        answer_form = self._settings.answer
-        messages = [Message("system", system_prompt(skill, answer_form)), Message("user", self._asked(task))]
+        """Ask the target once; an agent program gets one job, and the skill where it looks for it."""
+        form, asked = self._settings.answer, self._asked(task)
+        if target.kind == "agent":
+            done = target.agent(AgentJob(agent_prompt(asked, form), skill))
+            return self._attempt(target, skill, done.message, refused=False, cut_off=False)
+        messages = [Message("system", system_prompt(skill, form)), Message("user", asked)]
         reply = target.chat(messages, max_tokens=self._settings.max_completion_tokens)
         return self._attempt(
             target, skill, reply.text, refused=reply.finish == "filtered", cut_off=reply.finish == "length"
