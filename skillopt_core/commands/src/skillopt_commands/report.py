@@ -14,7 +14,7 @@ from skillopt_kernel.store.files import read_json, read_lines, read_text, write_
 from skillopt_kernel.store.patterns import redact_diagnostics
 from skillopt_kernel.store.state import HISTORY
 
-from skillopt_commands.texts import spent_text
+from skillopt_commands.progress import spent_text
 
 REPORT = "report.md"
 MOST_TASKS_NAMED = 10

@@ -10,7 +10,7 @@ from skillopt_kernel.console import score, table
 from skillopt_kernel.history import RunSummary
 from skillopt_kernel.store.events import Event
 
-from skillopt_commands.progress import told_spend
+from skillopt_commands.progress import spent_text
 
 if TYPE_CHECKING:
     from skillopt_commands.series import SeedMean, SeedsSummary
@@ -157,12 +157,6 @@ def evaluation_text(summary: Mapping[str, Any]) -> str:
 
 def _between(interval: Sequence[float] | None) -> str:
     return f"{interval[0]:.2f} to {interval[1]:.2f}" if interval else "-"
-
-
-def spent_text(token_summary: Mapping[str, Any]) -> str:
-    """Calls, tokens and dollars of a `token_summary`."""
-    total = token_summary.get("_total", {})
-    return told_spend(total.get("calls", 0), total.get("total_tokens"), total.get("unknown_calls", 0), total.get("usd"))
 
 
 def seeds_text(summary: SeedsSummary) -> str:

@@ -97,11 +97,10 @@ class Environment(Protocol):
     targets    which kinds of target it can work with: a subset of {"chat", "agent"}
     isolation  "thread": one instance serves all threads at once and must bear it; "process": one a worker
 
-    Optional methods, found by name: `evidence(task, attempt) -> Mapping[str, str]` (named sections for
-    analysts, training tasks only), `prompts() -> Mapping[str, str]` (analyst prompts of its own),
-    `describe(task) -> str` (one line for reports), `initial_skill() -> str` (where training starts when the
-    configuration names no skill) and `save_splits(folder)` (write what a split by ratio gave into the run). Optional
-    attribute: `further_data`, a hash over what besides tasks and settings can change a result.
+    Optional, found by name: `evidence(task, attempt) -> Mapping[str, str]` (sections for analysts, training tasks
+    only), `prompts() -> Mapping[str, str]` (analyst prompts of its own), `describe(task) -> str` (a line for reports),
+    `initial_skill() -> str` (where training starts without a configured one), `save_splits(folder)` (write a split by
+    ratio into the run) and `further_data: str` (a hash over what besides tasks and settings can change a result).
     """
 
     targets: frozenset[str]
