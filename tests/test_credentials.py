@@ -48,7 +48,7 @@ def contents(ledger: Path) -> list[bytes]:
         tables = [name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
         cells = [cell for table in tables for row in database.execute(f"SELECT * FROM {table}") for cell in row]
     packed = [cell for cell in cells if isinstance(cell, bytes)]
-    unpacked = [zlib.decompress(cell) for cell in packed if cell[:1] == b"x"]
+    unpacked = [zlib.decompress(cell) for cell in packed if cell and cell[0] & 0x0F == zlib.DEFLATED]
     assert unpacked, "requests and replies are kept packed"
     return [*packed, *unpacked, *(str(cell).encode() for cell in cells)]
 

@@ -1,86 +1,39 @@
 """Training, evaluation and `config show` play the roles with the same backends, because one function resolves them.
 
 Each case is one that the earlier system resolved differently in one of its entry points. Who really answered is read
-from the keys with which a loopback server was asked. `claude_chat` has no distribution of its own yet: a stand-in under
-its name answers as the simulated backend does.
+from the keys with which a loopback server was asked: Claude asks it through a stand-in for its program.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from attrs import frozen
 from click.testing import CliRunner
 from served_world import Served
-from skillopt_backend_simulated.settings import SimulatedSettings
 from skillopt_commands.config import config as command
 from skillopt_commands.evaluation import evaluate
-from skillopt_kernel import PLUGIN_API, DriverContext, Manifest, train
-from skillopt_kernel.plugins.discovery import installed
+from skillopt_kernel import train
+from skillopt_testkit.programs import stand_in
 from skillopt_testkit.project import Project
 from skillopt_testkit.servers import ChatServer, Reply
 
 ROLES = ("optimizer", "target", "judge")
-KEYS = {"openai_chat": "openai-key-0123456789", "qwen_chat": "qwen-key-0123456789"}
-
-claude_chat = Manifest(
-    kind="backend", name="claude_chat", api=PLUGIN_API, summary="the simulated backend under another name",
-    factory="test_roles_agree:make_claude_chat", section="model", prefix="claude_chat_",
-)  # fmt: skip
-
-
-class StandIn:
-    """The simulated backend; which role it was opened for stands in `asked.txt`."""
-
-    def __init__(self, context: DriverContext) -> None:
-        assert context.driver is not None
-        self.backend = context.driver("backend", "simulated", SimulatedSettings(world=Path("world.yaml")))
-        self.capabilities = self.backend.capabilities
-
-    def open_chat(self, role: str) -> Any:
-        return Noting(self.backend.open_chat(role), f"{role} claude_chat\n")
-
-    def open_agent(self, role: str) -> Any:
-        return self.backend.open_agent(role)
-
-    def endpoint(self, role: str) -> str:
-        return "claude_chat"
-
-    def check(self, role: str) -> list[Any]:
-        return []
-
-
-@frozen
-class Noting:
-    chat: Any
-    line: str
-    model = "simulated"
-
-    def complete(self, request: Any) -> Any:
-        with Path("asked.txt").open("a", encoding="utf-8") as file:
-            file.write(self.line)
-        return self.chat.complete(request)
-
-
-def make_claude_chat(settings: None, context: DriverContext) -> StandIn:
-    return StandIn(context)
+KEYS = {
+    "openai_chat": "openai-key-0123456789",
+    "qwen_chat": "qwen-key-0123456789",
+    "claude_chat": "claude-key-0123456789",
+}
 
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
-    """A small project in the working directory; its file pins no backend. The stand-in is installed."""
-    if "claude_chat" in {plugin.name for plugin in installed("backend")}:
-        pytest.skip("a distribution of the stand-in's name is installed here, beside which it cannot be")
+    """A small project in the working directory; its file pins no backend."""
     project = Project.make(tmp_path / "project", train=6, selection=4, test=2)
-    project.write("site/stand_in-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: stand-in\nVersion: 1.0\n")
-    entries = "[skillopt.backends]\nclaude_chat = test_roles_agree:claude_chat\n"
-    project.write("site/stand_in-1.0.dist-info/entry_points.txt", entries)
-    monkeypatch.syspath_prepend(project.folder / "site")
     monkeypatch.chdir(project.folder)
     sections = yaml.safe_load((project.folder / "config.yaml").read_text("utf-8"))
     sections["train"]["num_epochs"], sections["evaluation"] = 1, {"eval_test": False}
@@ -92,10 +45,13 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
 @pytest.fixture
 def server(project: Project, monkeypatch: pytest.MonkeyPatch) -> Iterator[ChatServer]:
     """The project's world behind HTTP, where the environment sends each backend with a key of its own."""
+    program = stand_in(project.folder / "programs", "claude")
     with ChatServer(Served.of(project)) as server:
         for name, value in {
             "OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": KEYS["openai_chat"], "AZURE_OPENAI_ENDPOINT": "",
             "QWEN_CHAT_BASE_URL": server.url, "QWEN_CHAT_API_KEY": KEYS["qwen_chat"],
+            "ANTHROPIC_BASE_URL": server.root, "ANTHROPIC_API_KEY": KEYS["claude_chat"],
+            "CLAUDE_CLI_BIN": str(program),
         }.items():  # fmt: skip
             monkeypatch.setenv(name, value)
         yield server
@@ -117,12 +73,14 @@ def resolved(project: Project, model: dict[str, Any], overrides: Sequence[str]) 
     return {entry: {role: each["model"][f"{role}_backend"] for role in ROLES} for entry, each in kept.items()}
 
 
-def asked(project: Project, server: ChatServer) -> set[str]:
+def asked(server: ChatServer) -> set[str]:
     """What really answered, as "role backend": the model tells the role, the key the backend."""
-    names = {f"Bearer {key}": name for name, key in KEYS.items()}
-    found = {f"{each.body['model']} {names[each.headers['authorization']]}" for each in server.requests}
-    noted = project.folder / "asked.txt"
-    return found | set(noted.read_text("utf-8").splitlines() if noted.exists() else ())
+    names = {key: name for name, key in KEYS.items()}
+
+    def key(headers: Mapping[str, str]) -> str:
+        return headers.get("x-api-key") or headers["authorization"].removeprefix("Bearer ")
+
+    return {f"{each.body['model']} {names[key(each.headers)]}" for each in server.requests}
 
 
 @pytest.mark.parametrize(
@@ -145,7 +103,7 @@ def test_every_entry_point_resolves_alike(
 ) -> None:
     expected = {"optimizer": optimizer, "target": target, "judge": optimizer}
     assert resolved(project, model, overrides) == dict.fromkeys(("train", "eval", "show"), expected)
-    assert asked(project, server) == {f"optimizer {optimizer}", f"target {target}"}
+    assert asked(server) == {f"optimizer {optimizer}", f"target {target}"}
 
 
 def test_a_roles_own_settings_reach_it_in_training_and_evaluation(project: Project, server: ChatServer) -> None:

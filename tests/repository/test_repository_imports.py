@@ -19,7 +19,11 @@ IMPORTED_WHERE_USED = {
     "cattrs",
 }  # fmt: skip
 COMMANDS = "cli"
-OF_EXTRAS = {"azure": "azure-identity", "openai_codex_sdk": "openai-codex-sdk"}
+OF_EXTRAS = {
+    "azure": "azure-identity",
+    "claude_agent_sdk": "claude-agent-sdk",
+    "openai_codex_sdk": "openai-codex-sdk",
+}
 """Package that an extra brings, which need not be installed here -> its distribution."""
 
 
@@ -63,6 +67,13 @@ def named_in_strings(path):
     tree = ast.parse(path.read_text(encoding="utf-8"))
     texts = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
     return {text.partition(".")[0] for text in texts if re.fullmatch(r"skillopt_\w+(\.\w+)*:\w+", text)}
+
+
+def looked_for(path):
+    """Packages whose files `find_spec("package")` looks for, without importing them."""
+    calls = [node for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.Call)]
+    named = [call.args[0] for call in calls if getattr(call.func, "id", "") == "find_spec"]
+    return {node.value for node in named if isinstance(node, ast.Constant)}
 
 
 def is_ours(package):
@@ -141,7 +152,7 @@ def test_what_is_declared_is_used(distribution):
         return  # the bundle: it depends on the default plugins and imports none of them
     used = {distribution.package}
     for path in distribution.modules:
-        used |= {package for package, _, _ in imports_of(path)} | named_in_strings(path)
+        used |= {package for package, _, _ in imports_of(path)} | named_in_strings(path) | looked_for(path)
     provided = set().union(*map(providers_of, used))
     # A driver that asks for another by name (an environment for its scorer) needs it installed without importing it;
     # so does what is read as data.

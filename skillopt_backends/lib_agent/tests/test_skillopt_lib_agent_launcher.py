@@ -131,8 +131,9 @@ def test_behind_the_wall_a_program_sees_its_own_folders_only(tmp_path):
 
 
 @needs_wall
-def test_behind_the_wall_a_program_that_is_a_link_finds_what_lies_beside_it(tmp_path):
-    """As npm installs programs: a link in `bin`, the program in a package beside its parts."""
+@pytest.mark.parametrize("folder", ["bin", "by-a-link/bin"])
+def test_behind_the_wall_a_program_that_is_a_link_finds_what_lies_beside_it(tmp_path, folder):
+    """As npm installs programs: a link in `bin`, the program in a package beside its parts; all by a link, too."""
     package = tmp_path / "lib/node_modules/tool"
     source = SOURCE.replace(
         "words = ", "words = open(os.path.dirname(os.path.realpath(sys.argv[0])) + '/../part').read() + "
@@ -142,7 +143,9 @@ def test_behind_the_wall_a_program_that_is_a_link_finds_what_lies_beside_it(tmp_
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin/middle").symlink_to("../lib/node_modules/tool/bin/tool.py")
     (tmp_path / "bin/tool").symlink_to("middle")
-    said, isolated, _ = told(launcher(tmp_path / "bin/tool"), "--json", str(tmp_path / "bin"), str(tmp_path / "gold"))
+    (tmp_path / "by-a-link").symlink_to(tmp_path)
+    program = tmp_path / folder / "tool"
+    said, isolated, _ = told(launcher(program), "--json", str(tmp_path / "bin"), str(tmp_path / "gold"))
     assert isolated and said["words"] == "part, hello"
 
 

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from skillopt_commands.flagged import EVAL_COMMAND, TRAIN_COMMAND, FlagCommand, value_of
 from skillopt_commands.flags import EVAL, TRAIN, Flag
 from skillopt_kernel.config import load_config
-from skillopt_kernel.config.known import RENAMED, RETIRED
+from skillopt_kernel.config.known import OUTDATED, RENAMED, RETIRED
 
 # The flags of the earlier system's training script, as its description lists them.
 RENAMED_FLAGS = {
@@ -60,6 +60,9 @@ WITHOUT_FLAG = (
 
 FLAGS = [flag for flags in TRAIN.values() for flag in flags]
 VALUES = {
+    "codex_exec_sandbox": "read-only", "codex_exec_approval_policy": "untrusted", "codex_exec_use_sdk": "cli",
+    "codex_exec_reasoning_effort": "low", "cursor_exec_sandbox": "disabled",
+    "claude_code_exec_profile": __file__, "claude_code_exec_use_sdk": "cli", "claude_code_exec_effort": "low",
     "lr_scheduler": "linear", "lr_control_mode": "none", "skill_update_mode": "full_rewrite_minibatch",
     "longitudinal_pair_policy": "changed", "reasoning_effort": "high", "rewrite_reasoning_effort": "low",
     "split_mode": "split_dir", "split_ratio": "3:2:5", "env": "probe_env", "skill_init": "skill.md",
@@ -180,7 +183,7 @@ def test_a_flag_says_what_an_override_of_its_key_says(flag: Flag) -> None:
 
 
 @pytest.mark.parametrize(
-    "flag", [flag for flag in FLAGS if flag.key in {**RETIRED, **RENAMED}], ids=lambda flag: flag.name
+    "flag", [flag for flag in FLAGS if flag.key in {*RETIRED, *OUTDATED}], ids=lambda flag: flag.name
 )
 def test_a_retired_or_renamed_flag_is_warned_of_once_and_says_what_instead(flag: Flag) -> None:
     config = load_config(BASE, overrides_of(TRAIN_COMMAND, f"--{flag.name}", sample(flag)), environ={})

@@ -83,7 +83,7 @@ def test_one_plugin_is_shown_with_its_settings(acme, capsys, kind):
     [
         (["gat", "x"], "'gat' is not one of 'backend', 'env', 'gate'"),
         (["backend", "acmee"], "there is no backend named 'acmee'. Did you mean 'acme'?"),
-        (["backend", "handoff"], "pip install skillopt-backend-handoff"),
+        (["executor", "ray"], "pip install skillopt-executor-ray"),
     ],
 )
 def test_what_is_not_there_cannot_be_shown(acme, capsys, words, message):

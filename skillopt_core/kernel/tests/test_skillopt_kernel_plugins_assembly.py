@@ -109,7 +109,7 @@ def test_a_required_stage_that_nobody_answers_is_an_error():
 
 
 def test_nothing_is_registered_once_it_is_assembled():
-    manager = assemble(DEFAULTS, HooksSettings())._manager
+    manager = assemble(DEFAULTS, HooksSettings()).manager
     with pytest.raises(RuntimeError, match="fixed once it is assembled"):
         manager.register(object(), "late")
 

@@ -13,28 +13,6 @@ def tasks(*ids: str) -> tuple[Task, ...]:
     return tuple(Task(one) for one in ids)
 
 
-@pytest.mark.parametrize(
-    ("name", "part"),
-    [
-        ("train", "train"),
-        ("val", "selection"),
-        ("selection", "selection"),
-        ("valid_seen", "selection"),
-        ("test", "test"),
-        ("valid_unseen", "test"),
-    ],
-)
-def test_a_split_is_known_by_its_names(name, part):
-    given = Splits(tasks("a"), tasks("b"), tasks("c"))
-    assert splits.split_name(name) == part
-    assert splits.tasks_of(given, name) == getattr(given, part)
-
-
-def test_an_unknown_split_is_an_error_and_not_the_selection_split():
-    with pytest.raises(DataError, match=r"no split 'validation'; .*train, selection, test, val, "):
-        splits.split_name("validation")
-
-
 def test_o_s1_duplicate_ids_are_refused_for_each_split_and_pair():
     given = Splits(tasks("q1", "q2"), tasks("q2"), tasks("q3", "q3"))
     with pytest.raises(DataError) as caught:

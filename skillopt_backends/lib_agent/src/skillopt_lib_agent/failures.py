@@ -31,7 +31,9 @@ _TOO_LONG = re.compile(
     r"|(exceeds?|ran out of|outgrew|fit)\b.{0,40}\bcontext (window|length)",
     re.IGNORECASE,
 )
-_REFUSED = re.compile(r"content_policy|content_filter|content policy|usage polic(y|ies)|cyber_policy", re.IGNORECASE)
+_REFUSED = re.compile(
+    r"content_policy|content_filter|content (filtering )?policy|usage polic(y|ies)|cyber_policy", re.IGNORECASE
+)
 _SIGNED_OUT = re.compile(
     r"not (logged|signed) in|log ?in required|please (run )?/?log ?in|invalid api key|invalid_api_key|missing bearer"
     r"|no api key|authentication (failed|required|error)|unauthorized|missing environment variable|\blog in\b",

@@ -39,13 +39,14 @@ class Isolation:
     """Puts programs behind the wall, where there is one. Used from many threads at once.
 
     required  `execution.require_isolation`: without a wall nothing is run
-    further   paths that a program may read beside its own
+    further   paths that a program may read beside its own; writable: folders that it may write, too
     """
 
     _processes: Processes
     _required: bool = False
     _further: Sequence[Path] = ()
     _builder: str = "bwrap"
+    _writable: Sequence[Path] = ()
     _missing: str | None = field(init=False, default=None)
     _lock: Any = field(init=False, factory=threading.Lock)
 
@@ -86,7 +87,7 @@ class Isolation:
             if (path := Path("/etc", name)).exists():
                 wall += ["--ro-bind", str(path.resolve()), str(path)]
         wall += _shown(readable)
-        for folder in (place.workspace, place.home, place.scratch):
+        for folder in (*self._writable, place.workspace, place.home, place.scratch):
             wall += ["--bind", str(folder), str(folder)]
         return [*wall, "--chdir", str(place.workspace), "--"]
 
@@ -127,7 +128,9 @@ def _shown(readable: Iterable[Path]) -> Iterator[str]:
         if not path.exists() or any(path.is_relative_to(folder) for folder in there):
             continue
         if path.is_symlink():
-            yield from ("--symlink", str(path.readlink()), str(path))
+            # The folder may be reached by a link itself, beside which what this one leads to is not shown.
+            parent, real = path.parent, path.parent.resolve()
+            yield from ("--symlink", str(path.readlink() if parent == real else real / path.readlink()), str(path))
         else:
             there.append(path)
             yield from ("--ro-bind", str(path), str(path))

@@ -29,6 +29,7 @@ class Launcher:
     help      arguments that print the flags; needed: flags without which it is of no use, oldest: their first version
     require_isolation   `execution.require_isolation`
     credentials  secrets that the program is given, which no message may show
+    writable     folders of the operator's that it may write behind the wall, such as where it is signed in
     given     variables that it is always given, when it is probed as well
     readable  what it may read behind a wall, beside its own files and what the settings name
     """
@@ -41,6 +42,7 @@ class Launcher:
     _oldest: str = ""
     _require_isolation: bool = False
     _credentials: Iterable[str] = ()
+    _writable: Sequence[Path] = ()
     _given: Mapping[str, str] = field(factory=dict)
     _readable: Sequence[Path] = ()
     redactor: Redactor = field(init=False)
@@ -50,9 +52,8 @@ class Launcher:
 
     def __attrs_post_init__(self) -> None:
         self.redactor = Redactor(self._credentials)
-        self.isolation = Isolation(
-            self._processes, self._require_isolation, (*self._readable, *self.settings.readable_paths)
-        )
+        readable = (*self._readable, *self.settings.readable_paths)
+        self.isolation = Isolation(self._processes, self._require_isolation, readable, writable=self._writable)
         self._probe = Probe(
             self.program,
             self._command,
@@ -83,10 +84,12 @@ class Launcher:
         passed: Iterable[str] = (),
         given: Mapping[str, str] | None = None,
         most_output: int = MOST_OUTPUT,
+        handed: Mapping[str, str] | None = None,
     ) -> tuple[Finished, bool]:
         """Run the program in a place, and tell how it ended by itself, and whether it was isolated.
 
         passed  names of the operator's variables that it is given beside the usual ones; given: further variables
+        handed  variable -> secret that the program reads from a pipe, whose number the variable has
         Raises `PermanentError` when it cannot be run at all, `CallTimeout` after the deadline, and `PassingError` when
         a signal or its own flood of output ended it. What an exit code means, its driver knows.
         """
@@ -105,6 +108,7 @@ class Launcher:
                 variables=variables(place.home, place.scratch, passed=passed, given={**self._given, **(given or {})}),
                 deadline=deadline,
                 most_output=most_output,
+                handed=handed,
                 guarded=not isolated,
             )
         except OSError as error:

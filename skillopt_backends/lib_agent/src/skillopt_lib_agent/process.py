@@ -22,6 +22,7 @@ from skillopt_kernel.errors import PassingError
 
 from skillopt_lib_agent.descendants import Descendant, descendants
 from skillopt_lib_agent.guard import Guard
+from skillopt_lib_agent.handing import handed_on
 
 LOOK_AROUND = 0.1
 """Seconds between two looks at a program that runs."""
@@ -70,12 +71,14 @@ class Processes:
         variables: Mapping[str, str],
         deadline: float,
         most_output: int = MOST_OUTPUT,
+        handed: Mapping[str, str] | None = None,
         guarded: bool = False,
     ) -> Finished:
         """Run `command` in `folder` and wait for its end, and for that of all that it left behind.
 
         stdin     what it reads there, in UTF-8; streams: the folder for the files of its streams
         deadline  `time.monotonic()` seconds; guarded: it is ended as well when this process is killed
+        handed    variable -> secret that is read from the pipe whose number the variable has (see `handing`)
         Raises `OSError` when it cannot be started.
         """
         began = time.monotonic()
@@ -83,7 +86,8 @@ class Processes:
         with contextlib.ExitStack() as files:
             names = (("stdin", "rb"), ("stdout", "wb"), ("stderr", "wb"))
             read, out, said = (files.enter_context((streams / name).open(mode)) for name, mode in names)
-            process = self._start(command, read, out, said, folder, variables)
+            numbers, pipes = files.enter_context(handed_on(handed or {}))
+            process = self._start(command, read, out, said, folder, {**variables, **numbers}, pipes)
         try:
             if guarded:
                 self._guard.begins(process.pid)
@@ -98,7 +102,14 @@ class Processes:
         self._closed.set()
 
     def _start(
-        self, command: Sequence[str], read: Any, out: Any, said: Any, folder: Path, variables: Mapping[str, str]
+        self,
+        command: Sequence[str],
+        read: Any,
+        out: Any,
+        said: Any,
+        folder: Path,
+        variables: Mapping[str, str],
+        pipes: Sequence[int],
     ) -> subprocess.Popen[bytes]:
         if self._closed.is_set():
             raise PassingError("the run is over, and its programs are ended")
@@ -109,6 +120,7 @@ class Processes:
             stderr=said,
             cwd=folder,
             env=dict(variables),
+            pass_fds=pipes,
             start_new_session=os.name == "posix",
             creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
         )

@@ -38,6 +38,11 @@ class TrajectoryBuilder:
             self._answer = text
             self._turns.append(Turn("assistant", text))
 
+    def noted(self, text: str) -> None:
+        """The program told the agent something that nobody asked for; blank texts are left out."""
+        if text.strip():
+            self._turns.append(Turn("environment", text))
+
     def called(self, name: str, arguments: str | Mapping[str, Any], id_: str) -> None:
         """The agent called a tool. What it said before is no answer any more."""
         self._answer = ""

@@ -21,9 +21,10 @@ from skillopt_kernel.loop.api import Source, loaded_config
 from skillopt_kernel.loop.preparing import open_models
 from skillopt_kernel.models.asking import ModelOptimizer
 from skillopt_kernel.models.ledger import Ledger
-from skillopt_kernel.prompting import resolve_kernel_prompt
+from skillopt_kernel.prompting import make_prompt, read_prompt
 from skillopt_kernel.records import Attempt, Outcome, Score, SlowUpdate, Task
 from skillopt_kernel.skill import region, shown, skill_hash
+from skillopt_kernel.stages import prompts as kernel_prompts
 from skillopt_kernel.stages.comparison import Comparison, Pair, by_importance, conversations
 from skillopt_kernel.stages.meta_skill import ask_for_advice
 from skillopt_kernel.stages.slow_update import ask_for_guidance
@@ -140,14 +141,20 @@ def _opened(asked: Asked, overrides: Sequence[str], stage: str) -> Iterator[tupl
         models, ledger = open_models(config, logging.getLogger("skillopt")), Ledger()
         models.attach(ledger, lambda _: None, threading.Event())
         try:
-            yield models.optimizer(stage), resolve_kernel_prompt(stage, config.prompts).fill()
+            yield models.optimizer(stage), _system_prompt(stage, config.prompts)
         finally:
             models.close()
             ledger.close()
         return
     if overrides:
         raise SkillOptError("overrides are for a configuration; an opened optimizer is used as it is.")
-    yield _as_optimizer(asked, stage), resolve_kernel_prompt(stage, {}).fill()
+    yield _as_optimizer(asked, stage), _system_prompt(stage, {})
+
+
+def _system_prompt(stage: str, files: Mapping[str, Path]) -> str:
+    if stage in files:
+        return make_prompt(stage, read_prompt(stage, files[stage]), str(files[stage])).fill()
+    return make_prompt(stage, kernel_prompts()[stage], f"the prompt {stage} of the kernel's stage {stage}").fill()
 
 
 def _as_optimizer(asked: Any, stage: str) -> Optimizer:

@@ -27,3 +27,6 @@ plugins_command = _command(
 )
 hooks_command = _command("hooks", "skillopt_commands.hooks:hooks", "List the hooks, explain who is asked")
 data_command = _command("data", "skillopt_commands.data:data", "Fetch the data of a benchmark into a folder")
+doctor_command = _command(
+    "doctor", "skillopt_commands.doctor:doctor", "Check what is installed, and all that a training needs"
+)

@@ -10,7 +10,7 @@ from typing import Any
 import attrs
 from attrs import frozen
 from skillopt_kernel.config.resolved import Config
-from skillopt_kernel.errors import RunDirectoryError, SkillOptError
+from skillopt_kernel.errors import DataError, RunDirectoryError, SkillOptError
 from skillopt_kernel.loop.api import Source, loaded_config, open_directory
 from skillopt_kernel.loop.attempts import Purpose
 from skillopt_kernel.loop.final import by_kind, grouped, hard_interval
@@ -22,9 +22,15 @@ from skillopt_kernel.loop.start import StartSkill, skill_at
 from skillopt_kernel.models.spending import token_summary
 from skillopt_kernel.records import Outcome, Task
 from skillopt_kernel.skill import skill_hash
-from skillopt_kernel.splits import ALL, split_name, tasks_of
+from skillopt_kernel.splits import PARTS
 from skillopt_kernel.store.files import read_object, write_json
 from skillopt_kernel.store.reading import EVALUATION
+
+ALIASES = {"val": "selection", "valid_seen": "selection", "valid_unseen": "test"}
+"""Other names of the splits."""
+
+ALL = "all"
+"""The name of all three together."""
 
 
 @frozen(kw_only=True)
@@ -86,7 +92,7 @@ def evaluate(
     """
     text, source = skill_at(Path(skill), "--skill")
     settings = loaded_config(config, overrides)
-    name = ALL if split.strip().lower() == ALL else split_name(split)
+    name = split_name(split)
     if name == ALL:
         first = {"evaluation.sel_env_num": 0, "evaluation.test_env_num": 0}
         settings = settings.with_overrides(first, origin="--split all")
@@ -109,10 +115,20 @@ def evaluate(
     return evaluation
 
 
+def split_name(name: str) -> str:
+    """Which of train, selection, test and all a name means. Raises `DataError` for an unknown one."""
+    part = name.strip().lower()
+    part = ALIASES.get(part, part)
+    if part not in (*PARTS, ALL):
+        raise DataError(f"there is no split {name!r}; the known names are {', '.join((*PARTS, *ALIASES, ALL))}.")
+    return part
+
+
 def tasks_asked(prepared: Prepared, name: str) -> tuple[Task, ...]:
     """The tasks of a split, or of all. Raises `SkillOptError` when there is none."""
     splits = prepared.splits
-    tasks = splits.train + splits.selection + splits.test if name == ALL else tasks_of(splits, name)
+    parts = PARTS if name == ALL else (name,)
+    tasks = tuple(task for part in parts for task in getattr(splits, part))
     if not tasks:
         raise SkillOptError(f"--split: the split {name} has no tasks; choose another split.")
     return tasks

@@ -7,8 +7,7 @@ from typing import Any
 
 import click
 from skillopt_kernel.console import echo, table
-from skillopt_kernel.plugins.discovery import find, installed, load_manifest, load_part, read_manifest, settings_class
-from skillopt_kernel.plugins.errors import PluginError
+from skillopt_kernel.plugins.discovery import find, installed, load_manifest, settings_class
 from skillopt_kernel.plugins.manifest import KINDS, Manifest
 
 
@@ -79,17 +78,10 @@ def _section(manifest: Manifest) -> str:
 @plugins.command()
 def check() -> int:
     """Load every manifest, settings class and factory; exit code 1 when one of them cannot be used."""
-    found, findings = installed(), []
-    for plugin in found:
-        try:
-            find(plugin.kind, plugin.name)
-            manifest = read_manifest(plugin)
-            settings_class(manifest)
-            load_part(manifest, manifest.factory)
-            if manifest.data:
-                load_part(manifest, manifest.data)
-        except PluginError as error:
-            findings.append(str(error))
+    from skillopt_commands.checks.installed import broken
+
+    found = installed()
+    findings = [problem for _, problem in broken(found)]
     for finding in dict.fromkeys(findings):
         echo(finding)
     echo(f"{len(found)} plugins, {len(findings)} findings.")

@@ -78,7 +78,7 @@ def displayed(*, quiet: bool, as_json: bool, training: bool) -> Iterator[dict[st
 
     Gives the arguments `plugins` and `stop` of `train` and `evaluate`.
     """
-    from skillopt_kernel.errors import StoppedEarly, told
+    from skillopt_kernel.errors import Pending, StoppedEarly, told
 
     display = display_for(quiet=quiet, as_json=as_json, training=training)
     stop = Stop()
@@ -86,9 +86,12 @@ def displayed(*, quiet: bool, as_json: bool, training: bool) -> Iterator[dict[st
         with stopping_on_signals(stop):
             yield {"plugins": [("console", display)], "stop": stop}
     except StoppedEarly as stopped:
-        if not stop.is_set():
+        if not stop.is_set() and not isinstance(stopped, Pending):
             raise
         display.close()
+        if not stop.is_set():
+            error(told(stopped))  # it waits for answers, which is no error
+            raise click.exceptions.Exit(stopped.exit_code) from None
         error(f"Interrupted: {told(stopped)} Run the same command again to go on.")
         raise click.exceptions.Exit(stop.exit_code) from None
     finally:

@@ -25,7 +25,8 @@ def status(run: Path, as_json: bool) -> int:
     if as_json:
         told = ["status", "problem", "config_name", "evaluates", "step", "total_steps"]
         told += ["current_score", "best_score", "best_step"]
-        echo(json.dumps({name: getattr(view, name) for name in told} | {"at": dict(view.at), "folder": str(run)}))
+        told_of = {name: getattr(view, name) for name in told} | {"stopped": stopped(view)}
+        echo(json.dumps(told_of | {"at": dict(view.at), "folder": str(run)}))
     else:
         echo(_text(view))
     return 1 if view.status == "broken" else 0
@@ -42,6 +43,8 @@ def _text(view: Any) -> str:
         lines.append(f"Process {view.holder.get('pid')} on {view.holder.get('host')}: {at or 'starting'}")
     if view.problem:
         lines.append(f"Problem: {view.problem}")
+    if sentence := stopped(view):
+        lines.append(f"Stopped: {sentence}")
     if view.evaluates:
         return "\n".join([*lines, f"Last event {view.updated or 'none'}", *_evaluated(view.summary)])
     lines.append(
@@ -59,6 +62,15 @@ def _text(view: Any) -> str:
         told = ", ".join(f"{name} {score(view.summary.get(key))}" for name, key in tests.items())
         lines += ["", f"Test score of the skills: {told}"]
     return "\n".join(lines)
+
+
+def stopped(view: Any) -> str:
+    """Why a run that has not ended was stopped, such as for what it waits; "" where nothing was told."""
+    from skillopt_kernel.store.event_log import EVENTS
+    from skillopt_kernel.store.files import last_lines
+
+    last = last_lines(view.folder / EVENTS, 1) if view.status == "unfinished" else []
+    return str(last[0].get("message", "")) if last and last[0].get("event") == "run_failed" else ""
 
 
 def _evaluated(summary: Mapping[str, Any]) -> list[str]:

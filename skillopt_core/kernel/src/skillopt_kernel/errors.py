@@ -111,8 +111,11 @@ class RefusedError(ModelError):
     """The model or its provider refused to answer (content filter, policy)."""
 
 
-class Pending(ModelError):
-    """The answer will be brought later by a person or another program."""
+class Pending(ModelError, StoppedEarly):
+    """The answer will be brought later by a person or another program.
+
+    The run goes on with all that does not hang on it, stops in order, and asks again when it is resumed.
+    """
 
 
 class Cancelled(Exception):

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     )
 
 Finding = tuple[Literal["ok", "warning", "error"], str]
-"""One finding of a check: how bad, and a sentence."""
+"""One finding of a check: how bad, and a sentence. `skillopt doctor` asks every driver with a method `check`."""
 
 
 @frozen
@@ -97,10 +97,9 @@ class Environment(Protocol):
     targets    which kinds of target it can work with: a subset of {"chat", "agent"}
     isolation  "thread": one instance serves all threads at once and must bear it; "process": one a worker
 
-    Optional, found by name: `evidence(task, attempt) -> Mapping[str, str]` (sections for analysts, training tasks
-    only), `prompts() -> Mapping[str, str]` (analyst prompts of its own), `describe(task) -> str` (a line for reports),
-    `initial_skill() -> str` (where training starts without a configured one), `save_splits(folder)` (write a split by
-    ratio into the run) and `further_data: str` (a hash over what besides tasks and settings can change a result).
+    Optional: `evidence(task, attempt) -> Mapping[str, str]` (sections for analysts, training tasks only), `prompts() ->
+    Mapping[str, str]` (for analysts), `describe(task) -> str` (for reports), `initial_skill() -> str` (where none is
+    named), `save_splits(folder)` (by ratio), `check() -> list[Finding]`, `further_data: str` (a hash of what else counts).
     """
 
     targets: frozenset[str]
@@ -134,7 +133,8 @@ class AgentHarness(Protocol):
 class Backend(Protocol):
     """A provider for one role. `capabilities` maps each role it can play to a subset of {"chat", "agent"}.
 
-    Optional, found by name: `tells`, what its replies say of their use, a subset of {"tokens", "usd"}; default: tokens.
+    Optional, found by name: `tells`, what its replies say of their use, a subset of {"tokens", "usd"} (tokens);
+    `enter(folder)`, told the run's before a model is opened; `waiting()`, what waits after `Pending`; `close()`.
     """
 
     capabilities: Mapping[str, frozenset[str]]
@@ -237,8 +237,7 @@ class UpdateOptimizer(Optimizer, Protocol):
     """The optimizer as an update mode may ask it when it applies an update, for a whole text.
 
     prompt   fills one of the mode's own prompts as the run uses it: the configuration may have replaced it
-    memory   what was tried before, as text; meta: advice from earlier epochs; room: how much may be added to the
-             skill. All may be empty.
+    memory   what was tried before; meta: advice from earlier epochs; room: what may be added. Each may be empty
     """
 
     @property

@@ -92,7 +92,7 @@ def resolve_prompts(config_prompts: Mapping[str, Path], environment: Any, update
     resolved: dict[str, Prompt] = {}
     for name, default in defaults.items():
         if name in config_prompts:
-            text, source = _read(name, config_prompts[name]), str(config_prompts[name])
+            text, source = read_prompt(name, config_prompts[name]), str(config_prompts[name])
         elif name in own:
             text, source = own[name], f"the environment's prompt {name}"
         else:
@@ -102,14 +102,8 @@ def resolve_prompts(config_prompts: Mapping[str, Path], environment: Any, update
     return resolved
 
 
-def resolve_kernel_prompt(name: str, config_prompts: Mapping[str, Path]) -> Prompt:
-    """A prompt of the kernel's own stages outside a run: the configuration's file, else the kernel's text."""
-    if name in config_prompts:
-        return make_prompt(name, _read(name, config_prompts[name]), str(config_prompts[name]))
-    return make_prompt(name, kernel_prompts()[name], f"the prompt {name} of the kernel's stage {name}")
-
-
-def _read(name: str, path: Path) -> str:
+def read_prompt(name: str, path: Path) -> str:
+    """The text of a prompt's file. Raises `ConfigError`."""
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

@@ -15,36 +15,12 @@ from typing import TypeVar
 from attrs import frozen
 
 from skillopt_kernel.errors import DataError
-from skillopt_kernel.records import Splits, Task
+from skillopt_kernel.records import Splits
 
 Item = TypeVar("Item")
 
 PARTS = ("train", "selection", "test")
-ALIASES = {"val": "selection", "valid_seen": "selection", "valid_unseen": "test"}
-"""Other names of the parts."""
-
-ALL = "all"
-"""The name of all three parts together, where a skill is evaluated."""
-
 MOST_IDS_NAMED = 20
-
-
-# Names ---------------------------------------------------------------------------------------------------
-
-
-def split_name(name: str) -> str:
-    """The part ("train", "selection" or "test") that `name` means. Raises `DataError` for an unknown one."""
-    part = name.strip().lower()
-    part = ALIASES.get(part, part)
-    if part not in PARTS:
-        raise DataError(f"there is no split {name!r}; the known names are {', '.join((*PARTS, *ALIASES, ALL))}.")
-    return part
-
-
-def tasks_of(splits: Splits, name: str) -> tuple[Task, ...]:
-    """The tasks of the split that `name` means, in file order. Raises `DataError` for an unknown name."""
-    tasks: tuple[Task, ...] = getattr(splits, split_name(name))
-    return tasks
 
 
 # Checks --------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from functools import partial
 
 import attrs
 
-from skillopt_kernel.errors import BudgetSpent, StoppedEarly
+from skillopt_kernel.errors import BudgetSpent, Pending, StoppedEarly
 from skillopt_kernel.records import Ask, Outcome
 
 Key = tuple[str, str, int]
@@ -101,6 +101,7 @@ class _Job:
     queued: bool = False
     running: bool = False
     outcome: Outcome | None = None
+    pending: Pending | None = None
     retries: int = 0
     groups: list[_Group] = attrs.field(factory=list)
 
@@ -190,8 +191,11 @@ class AttemptPool:
                     self._release(job, group)
 
     def _outcome(self, job: _Job) -> Outcome:
-        """Wait for the outcome of a job, which is queued if nobody has done so."""
+        """Wait for the outcome of a job, which is queued if nobody has done so; one that is pending ends the run."""
         while job.outcome is None:
+            if job.pending is not None:
+                self.drain(whole=True)
+                raise self._failure or job.pending
             if not job.queued and not job.running:
                 self._raise_if_over()
                 self._enqueue(job, 0.0)
@@ -251,10 +255,10 @@ class AttemptPool:
             job.queued = False
         self._queue.clear()
 
-    def drain(self) -> None:
-        """Wait until nothing is in flight."""
+    def drain(self, *, whole: bool = False) -> None:
+        """Wait until nothing is in flight; `whole`: nor anything queued that can still be begun."""
         with self._changed:
-            while self._running:
+            while self._running or (whole and self._failure is None and any(job.queued for *_, job in self._queue)):
                 self._changed.wait()
 
     def _job(self, ask: Ask, purpose: Purpose) -> _Job:
@@ -268,7 +272,7 @@ class AttemptPool:
         return job
 
     def _enqueue(self, job: _Job, expected: float) -> None:
-        if not job.queued and not job.running and not self._stopping:
+        if not job.queued and not job.running and not self._stopping and job.pending is None:
             job.queued = True
             heapq.heappush(self._queue, (job.purpose.rank, -expected, next(self._numbers), job))
 
@@ -297,7 +301,9 @@ class AttemptPool:
             self._running -= 1
             self._behind -= job.purpose.rank >= BACKGROUND
             job.running = False
-            if isinstance(ended, BaseException):  # carried to the loop's thread, which raises it there
+            if isinstance(ended, Pending):
+                job.pending = ended
+            elif isinstance(ended, BaseException):  # carried to the loop's thread, which raises it there
                 self._failure = self._failure or ended
             else:
                 job.outcome, job.prefetched = ended, False

@@ -12,7 +12,7 @@ from typing import Any
 import attrs
 
 from skillopt_kernel.config.schema import BudgetSettings
-from skillopt_kernel.errors import StoppedEarly
+from skillopt_kernel.errors import Pending, StoppedEarly
 from skillopt_kernel.execution import ModelCalls
 from skillopt_kernel.interfaces import DriverContext, Executor
 from skillopt_kernel.loop.attempts import AttemptPool, Purpose
@@ -81,6 +81,9 @@ def open_run(
             run.emit("run_started", **about(run))
             yield run
         except BaseException as error:
+            if isinstance(error, Pending):
+                run.pool.drain(whole=True)
+                error.args = (models.waiting() or str(error),)
             if not isinstance(error, StoppedEarly):
                 abort.set()
             account.stop()

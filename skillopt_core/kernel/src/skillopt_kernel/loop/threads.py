@@ -31,20 +31,16 @@ class ThreadExecutor:
     """
 
     def __init__(self, capacity: int, perform: Callable[[AttemptJob, ModelCalls], AttemptResult]) -> None:
-        self._capacity = capacity
+        self.capacity = capacity
         self._perform = perform
         self._jobs: queue.SimpleQueue[tuple[AttemptJob, ModelCalls, Done] | None] = queue.SimpleQueue()
         self._threads: list[threading.Thread] = []
         self._lock = threading.Lock()
 
-    @property
-    def capacity(self) -> int:
-        return self._capacity
-
     def submit(self, job: AttemptJob, calls: ModelCalls, done: Done) -> None:
         """Perform `job` on some thread and give its result to `done` there."""
         with self._lock:
-            if len(self._threads) < self._capacity:
+            if len(self._threads) < self.capacity:
                 name = f"skillopt-worker-{len(self._threads) + 1}"
                 self._threads.append(threading.Thread(target=self._work, name=name, daemon=True))
                 self._threads[-1].start()

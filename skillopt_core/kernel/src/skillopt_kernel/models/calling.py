@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 from attrs import define, field, frozen
 
-from skillopt_kernel.errors import ModelError, PassingError, RejectedRequest
+from skillopt_kernel.errors import ModelError, PassingError, Pending, RejectedRequest
 from skillopt_kernel.interfaces import AgentHarness, ChatModel
 from skillopt_kernel.models.breaker import CircuitBreaker
 from skillopt_kernel.models.call_text import Asked, CallKey, describe_request
@@ -88,13 +88,11 @@ class ModelCaller:
         are used up (`CallTimeout` when it was the time); `Cancelled` when the run is stopped; `RunDirectoryError`
         when the ledger cannot be written.
         """
-        reply: ChatReply = self._answer(request, key)
-        return reply
+        return self._answer(request, key)  # type: ignore[no-any-return]
 
     def run(self, job: AgentJob, key: CallKey = NOBODYS) -> AgentResult:
         """The result of an agent's job, collected files included; otherwise as `complete`."""
-        result: AgentResult = self._answer(job, key)
-        return result
+        return self._answer(job, key)  # type: ignore[no-any-return]
 
     def _answer(self, request: ChatRequest | AgentJob, key: CallKey) -> Any:
         redact = self._redactor.redact_value
@@ -185,7 +183,8 @@ class ModelCaller:
 
     def _commit(self, call: _Call, reply: ChatReply | AgentResult | None, error: BaseException | None) -> None:
         """Commit the call to the ledger, and then tell observers."""
-        if not call.tries:  # it was given up before it was made
+        if not call.tries or isinstance(error, Pending):  # it was given up before it was made, or has not ended
+            self._ledger.settle(call.reserved)
             return
         usage = reply.usage if reply is not None else getattr(error, "usage", None)
         if usage is not None and (usd := self._usd(usage)) != usage.usd:
@@ -223,7 +222,8 @@ class ScopedCalls:
 
     def complete(self, request: ChatRequest) -> ChatReply:
         """As `ModelCaller.complete`."""
-        return self._open("chat").complete(request, self._key())
+        key = self._key()
+        return self._open("chat").complete(attrs.evolve(request, call=f"{key.scope}/{key.ordinal}"), key)
 
     def run(self, job: AgentJob) -> AgentResult:
         """As `ModelCaller.run`."""

@@ -136,11 +136,15 @@ class Ledger:
         row["reply"] = _compressed(document) if document else None
         row |= {"digest": asked.digest, "request": _compressed(json_line(asked.document)), "process": self._process}
         self._together.put((row, asked.contents | files))
+        self.settle(reserved)
+        return int(row["number"])
+
+    def settle(self, reserved: Mapping[int, bool]) -> None:
+        """End reservations, by number; true: the request may have been used, so that it goes on to count."""
         with self._lock, self._telling():
             for number, used in reserved.items():
                 change = "UPDATE reserved SET calls = 0" if used else "DELETE FROM reserved"
                 self._database.execute(f"{change} WHERE number = ?", (number,))
-        return int(row["number"])
 
     def reserve(self, role: str, tokens: float, usd: float) -> int:
         """Note a request that is about to be sent, at its most; its number. A process that is killed leaves it so."""

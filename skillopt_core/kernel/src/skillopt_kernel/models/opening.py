@@ -46,9 +46,7 @@ class Models:
     _max_rejections: int = 5
     _prices: Mapping[str, Price] = NO_PRICES
     ledger: Ledger = field(init=False)
-    _emit: Emit = field(init=False, default=lambda _: None)
-    _cancelled: threading.Event = field(init=False, factory=threading.Event)
-    _account: Account | None = field(init=False, default=None)
+    _attached: dict[str, Any] = field(init=False, factory=dict)
     _backends: dict[str, Backend] = field(init=False, factory=dict)
     _callers: dict[tuple[str, str], ModelCaller] = field(init=False, factory=dict)
     limits: dict[str, EndpointLimit] = field(init=False, factory=dict)
@@ -58,7 +56,7 @@ class Models:
 
     def attach(self, ledger: Ledger, emit: Emit, cancelled: threading.Event, account: Account | None = None) -> None:
         """Before the first call: where calls and events go, what ends waits, and where requests are reserved."""
-        self.ledger, self._emit, self._cancelled, self._account = ledger, emit, cancelled, account
+        self.ledger, self._attached = ledger, {"emit": emit, "cancelled": cancelled, "account": account}
 
     def backend(self, role: str) -> Backend:
         """The backend of a role, made at the first request. Raises `ConfigError` when the role has none."""
@@ -95,20 +93,16 @@ class Models:
             backend = self.backend(role)
             if (role, kind) not in self._callers:
                 self.check_capabilities(role, frozenset({kind}))
-                address = backend.endpoint(role)
+                getattr(backend, "enter", lambda _: None)(self.ledger.path.parent)
+                address, name = backend.endpoint(role), self._choices[role].name
+                limit = self.limits.setdefault(address, EndpointLimit(self._limit))
                 self._callers[role, kind] = ModelCaller(
                     backend.open_chat(role) if kind == "chat" else backend.open_agent(role),
-                    role=role,
-                    address=address,
-                    backend=self._choices[role].name,
-                    prices=self._prices,
-                    limit=self.limits.setdefault(address, EndpointLimit(self._limit)),
+                    *(role, address, name, self._prices, limit),
                     breaker=CircuitBreaker(self._max_rejections),
                     ledger=self.ledger,
-                    account=self._account,
-                    emit=self._emit,
                     redactor=self._redactor,
-                    cancelled=self._cancelled,
+                    **self._attached,
                 )
             return self._callers[role, kind]
 
@@ -163,6 +157,11 @@ class Models:
         tokens, usd = 1 if "tokens" in told else None, 0.0 if "usd" in told else None
         usage = Usage(1, tokens, tokens, usd=usd)
         return attrs.evolve(usage, usd=usd_of(self.model(role), backend.endpoint(role), usage, self._prices))
+
+    def waiting(self) -> str:
+        """What the backends say of calls that are answered later; "" where they say nothing."""
+        said = (getattr(backend, "waiting", str)() for backend in self._backends.values())
+        return "\n".join(filter(None, said))
 
     def close(self) -> None:
         """Close every backend that has something to close. Calls in flight end within their own time."""

@@ -75,6 +75,8 @@ class ChatRequest:
     effort       reasoning effort, `None`: off or the backend's own setting
     stage        rollout, selection, test, analyst, merge, ranking, judge, ...: what the call is for
     deadline     `time.monotonic()` at which the reply is of no more use; a backend's timeout follows it
+    call         which call of its role in the run it is: the scope and number of the ledger's key; the same when a
+                 resumed run asks again
     """
 
     messages: tuple[Message, ...]
@@ -87,6 +89,7 @@ class ChatRequest:
     seed: int | None = None
     stage: str = ""
     deadline: float | None = None
+    call: str = ""
 
 
 @frozen

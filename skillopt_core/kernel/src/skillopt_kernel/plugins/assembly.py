@@ -44,15 +44,15 @@ class Asked:
 
 @frozen
 class Assembled:
-    """One run's hooks. `calls` asks them; `owners` says where each hook plugin comes from."""
+    """One run's hooks. `calls` asks them; `owners` says where each hook plugin comes from, `manager` holds them."""
 
     calls: HookCalls
     owners: Mapping[str, str]
-    _manager: pluggy.PluginManager
+    manager: pluggy.PluginManager
 
     def asked(self, hook: str) -> tuple[Asked, ...]:
         """Who is asked at the hook `skillopt_...`, in order, wrappers first."""
-        implementations = getattr(self._manager.hook, hook).get_hookimpls()
+        implementations = getattr(self.manager.hook, hook).get_hookimpls()
         return tuple(Asked(each.plugin_name, each.wrapper) for each in reversed(implementations))
 
 

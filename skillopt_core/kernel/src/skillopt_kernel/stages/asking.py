@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
-from skillopt_kernel.errors import ContextTooLong, ModelError, SkillOptError, UnusableReply
+from skillopt_kernel.errors import ContextTooLong, ModelError, Pending, SkillOptError, UnusableReply
 from skillopt_kernel.interfaces import UpdateMode
 from skillopt_kernel.records import ItemReport
 
@@ -17,12 +17,20 @@ Made = TypeVar("Made")
 def in_parallel(workers: int, function: Callable[[Item], Made], items: Sequence[Item]) -> list[Made]:
     """`function` of each item on at most `workers` threads; results in the order of `items`.
 
-    The first exception is raised once all that had begun has ended, so that no call is left behind.
+    The first exception is raised once all that had begun has ended, so that no call is left behind; `Pending` once
+    everything was asked.
     """
     if len(items) <= 1:
         return [function(item) for item in items]
     with ThreadPoolExecutor(max_workers=min(workers, len(items)), thread_name_prefix="skillopt-optimizer") as pool:
-        return list(pool.map(function, items))  # an exception cancels what has not begun
+        calls = [pool.submit(function, item) for item in items]
+        try:
+            for call in calls:
+                if not isinstance(call.exception(), Pending):
+                    call.result()
+        finally:
+            pool.shutdown(cancel_futures=True)
+    return [call.result() for call in calls]
 
 
 def failure_sentence(error: ModelError) -> str:
