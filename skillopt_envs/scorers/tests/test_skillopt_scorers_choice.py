@@ -1,6 +1,8 @@
 """How a configuration writes a scorer: by name, or by name with settings; every mistake is told with its place."""
 # ruff: noqa: RUF009 - `option` is attrs' `field`, called once for each field
 
+import pickle
+
 import attrs
 import pytest
 from attrs import frozen
@@ -44,6 +46,11 @@ def test_what_a_run_directory_holds_is_read_again():
     again, problems = read(attrs.asdict(choice))
     assert not problems
     assert again == choice
+
+
+def test_a_choice_can_be_sent_to_a_worker_process():
+    choice, _ = read({"name": "json", "fields": {"a": {"name": "numeric", "relative_tolerance": 0.01}}})
+    assert pickle.loads(pickle.dumps(choice)) == choice
 
 
 def test_scorers_may_stand_in_a_mapping():
