@@ -16,6 +16,13 @@ from skillopt_env_tasks.columns import Columns, value_of
 
 MOST_PROBLEMS_TOLD = 20
 
+PART_OF = {
+    "train": "train",
+    **dict.fromkeys(("selection", "val", "valid", "validation", "dev", "valid_seen"), "selection"),
+    **dict.fromkeys(("test", "valid_unseen"), "test"),
+}
+"""What people write in a split column -> the part of the data that it means."""
+
 Check = Callable[[Any, Task], None]
 """Raises `ValueError` for a reference that the scorer cannot use for the task."""
 
@@ -93,13 +100,14 @@ class Reading:
         name = self.columns.split
         if not name:
             return ""
-        from skillopt_kernel.splits import split_name
-
-        word = _text(item, name, _plain(item, name)).strip().lower()
-        try:
-            return split_name({"validation": "val", "dev": "val", "valid": "val"}.get(word, word))
-        except DataError as error:
-            raise item.problem(f"the field {name!r} says where the task belongs, but {error}") from error
+        word = _text(item, name, _plain(item, name)).strip()
+        part = PART_OF.get(word.lower())
+        if part is None:
+            raise item.problem(
+                f"the field {name!r} says where the task belongs, but there is no split {word[:40]!r}; write train, "
+                f"selection (or val) or test."
+            )
+        return part
 
 
 def problem_with(check: Check, reference: Any, task: Task) -> str | None:
