@@ -8,6 +8,7 @@ import pytest
 from skillopt_kernel.interfaces import DriverContext
 from skillopt_kernel.plugins.discovery import make_driver
 from skillopt_lib_env.scoring import ScorerChoice
+from skillopt_scorers.settings import NumericSettings
 from skillopt_testkit import ScorerConformance
 from skillopt_testkit.conformance.scorer import HUGE_ANSWERS, ODD_ANSWERS
 
@@ -38,15 +39,20 @@ class TestRegexConformance(ScorerConformance):
     endless = ("a" * 60 + "!", "^(a|a)*$")
 
 
+@pytest.fixture(scope="module")
+def numeric():
+    """One for all tests: it reads its units once."""
+    return make_driver("scorer", "numeric", NumericSettings(**TestNumericConformance.options), PLAIN)
+
+
 class TestNumericConformance(ScorerConformance):
     name = "numeric"
     options = {"relative_tolerance": 0.01}
     pairs = (("12.1 km", "12 km"), ("7", [7, 8]), ("1,250", 1250.5))
 
-    @pytest.fixture(scope="class")
-    def driver(self):
-        """One for all tests: it reads its units once."""
-        return make_driver("scorer", self.name, self.settings_with(), PLAIN)
+    @pytest.fixture
+    def driver(self, numeric):
+        return numeric
 
 
 class TestChoiceConformance(ScorerConformance):

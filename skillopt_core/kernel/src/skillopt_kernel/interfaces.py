@@ -279,8 +279,7 @@ class UpdateMode(Protocol):
 
 
 class Scorer(Protocol):
-    """How an answer compares with a reference; called from many threads. A reference it cannot use is a `ValueError`
-    (optional `check(reference, task)`: before the run), its own failure an `EnvironmentFailure`; neither scores 0."""
+    """How an answer compares with a reference; one of no use is a `ValueError`. Optional: `check(reference, task)`."""
 
     def score(self, answer: str, reference: Any, task: Task, judge: Judge | None = None) -> Score: ...
 
