@@ -30,3 +30,4 @@ data_command = _command("data", "skillopt_commands.data:data", "Fetch the data o
 doctor_command = _command(
     "doctor", "skillopt_commands.doctor:doctor", "Check what is installed, and all that a training needs"
 )
+data_command = _command("data", "skillopt_commands.data:data", "Fetch the data of a benchmark into a folder")

@@ -40,7 +40,7 @@ def check_installed(report: Report, *, listed: bool) -> None:
 
 
 def broken(plugins: Iterable[Installed]) -> Iterator[tuple[Installed, str]]:
-    """The plugins whose manifest, settings class or factory cannot be loaded, each with the reason."""
+    """The plugins whose manifest, settings class, factory or data command cannot be loaded, each with the reason."""
     for plugin in plugins:
         try:
             find(plugin.kind, plugin.name)
