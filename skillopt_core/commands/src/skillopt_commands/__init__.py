@@ -26,7 +26,6 @@ plugins_command = _command(
     "plugins", "skillopt_commands.plugins:plugins", "List what is installed, show one plugin, check all"
 )
 hooks_command = _command("hooks", "skillopt_commands.hooks:hooks", "List the hooks, explain who is asked")
-data_command = _command("data", "skillopt_commands.data:data", "Fetch the data of a benchmark into a folder")
 doctor_command = _command(
     "doctor", "skillopt_commands.doctor:doctor", "Check what is installed, and all that a training needs"
 )
