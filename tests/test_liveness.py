@@ -21,6 +21,7 @@ from skillopt_kernel.errors import CallTimeout, ConfigError, ModelError, SkillOp
 from skillopt_kernel.interfaces import DriverContext
 from skillopt_kernel.models.requests import AgentJob, ChatRequest, Message
 from skillopt_kernel.plugins.discovery import installed, load_manifest, make_driver, settings_class
+from skillopt_kernel.skill import skill_hash
 from skillopt_testkit.programs import stand_in
 from skillopt_testkit.project import Project
 from skillopt_testkit.servers import ChatServer, Reply
@@ -172,6 +173,8 @@ SLOW = ("optimizer.use_slow_update=true", "optimizer.learning_rate=1")
 META = ("train.num_epochs=3", "optimizer.learning_rate=1")
 RATIO = ("env.split_mode=ratio", "env.data_path=all.json")
 ONE = ("train.num_epochs=1",)
+TASKS = (*RECORDED, *ONE, "env.name=tasks", *RATIO)
+COMMENTED = (*TASKS, "env.feedback=comments.jsonl")
 REHEARSED = (
     "train.num_epochs=1",
     "train.batch_size=1",
@@ -254,6 +257,14 @@ CASES: dict[str, Case] = {
     "env.max_turns": Case("2", asked("target"), RECORDED),
     "env.max_completion_tokens": Case("9", asked("target", "max_tokens"), RECORDED),
     "env.context_limit": Case("10", asked("target"), RECORDED),
+    "env.fields": Case("{inputs: [question]}", asked("target"), TASKS),
+    "env.scorer": Case("token_f1", rows("steps/step_0001/rollout/results.jsonl", "scores"), TASKS),
+    "env.prompt": Case("Say {{question}}", asked("target"), TASKS),
+    "env.answer": Case("whole", asked("target"), TASKS),
+    "env.reference_separator": Case("o", REASONS, (*TASKS, "env.data_path=texts.json")),
+    "env.dataset": Case("owner/name", error, TASKS, refused="env.dataset names a data set and"),
+    "env.feedback": Case("comments.jsonl", asked("optimizer"), TASKS),
+    "env.feedback_scope": Case("task", asked("optimizer"), COMMENTED),
     "model.backend": Case(
         "simulated",
         roles,
@@ -368,12 +379,16 @@ OF_TOKENS = {"model.azure_openai_ad_scope", "model.azure_openai_managed_identity
 BACKENDS = [("backend", name, "model") for name in ("simulated", "codex_exec", *OVER_HTTP)]
 
 
+ELSEWHERE = {"env.dataset_config", "env.dataset_splits", "env.dataset_revision"}
+"""Keys that need a package which is not installed here: the tests of skillopt-env-tasks show what they change."""
+
+
 def options() -> set[str]:
-    """Every key of the kernel, and of the gates, schedulers, update modes, backends, hooks and searchqa."""
+    """Every key of the kernel, and of the gates, schedulers, update modes, backends, hooks, searchqa and tasks."""
     found = {f"{section}.{field.name}" for section, cls in SECTIONS.items() for field in attrs.fields(cls)}
     kinds = {"gate": "evaluation", "scheduler": "optimizer", "update": "optimizer", "executor": "execution"}
     drivers = [(each.kind, each.name, section) for kind, section in kinds.items() for each in installed(kind)]
-    for kind, name, section in [*drivers, ("env", "searchqa", "env"), *BACKENDS]:
+    for kind, name, section in [*drivers, ("env", "searchqa", "env"), ("env", "tasks", "env"), *BACKENDS]:
         manifest = load_manifest(kind, name)
         settings = settings_class(manifest)
         fields = attrs.fields(settings) if settings is not None else ()
@@ -391,7 +406,7 @@ def test_every_option_is_in_the_table_once() -> None:
     listed = {name for name in CASES if not name.startswith("prompts.")}
     for name, keys in OVER_HTTP.items():
         listed |= {f"model.{load_manifest('backend', name).prefix}{key}" for key in keys}
-    listed |= OF_TOKENS | OF_ISOLATION | {f"model.codex_exec_{key}" for key in OF_CODEX}
+    listed |= OF_TOKENS | OF_ISOLATION | ELSEWHERE | {f"model.codex_exec_{key}" for key in OF_CODEX}
     assert options() - listed == set(), "options that nobody has shown to change anything"
     assert listed - options() == set(), "options that do not exist any more"
 
@@ -402,6 +417,11 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
     items = [item for split in ("train", "val", "test") for item in project.json(f"data/{split}/items.json")]
     project.write("all.json", json.dumps(items))
     project.write("fewer.json", json.dumps(items[:10]))
+    project.write("texts.json", json.dumps([{**item, "answers": item["answers"][0]} for item in items]))
+    start = skill_hash((project.folder / "skill.md").read_text("utf-8"))
+    told = [{"task": item["id"], "version": version, "comment": f"Of {version}."}
+            for item in items for version in (start, "0123456789abcdef")]  # fmt: skip
+    project.write("comments.jsonl", "".join(json.dumps(row) + "\n" for row in told))
     for split, part in (("train", items[:4]), ("val", items[4:8]), ("test", items[8:])):
         project.write(f"other/{split}/items.json", json.dumps(part))
     project.write("fixed.yaml", (project.folder / "world.yaml").read_text().replace("0.95", "0.3"))

@@ -50,6 +50,7 @@ def test_each_seed_has_its_run_and_the_table_says_what_they_say_together(unbroke
     rows = [line for line in done.out.splitlines() if re.match(r"\s*\d \(finished before\)", line)]
     assert len(rows) == 3, "what was not repeated is named"
     assert [started(unbroken, f"series/seed-{seed:04d}") for seed in (1, 2, 3)] == [1, 1, 1]
+    assert all((unbroken.folder / f"series/seed-{seed:04d}/report.md").is_file() for seed in (1, 2, 3))
 
 
 def test_seeds_change_the_training_and_not_the_data(unbroken: Project) -> None:

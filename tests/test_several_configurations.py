@@ -100,6 +100,7 @@ def test_each_comes_to_what_it_comes_to_alone(
     assert [int(table[name][5]) for name in NAMES] == list(made.values())
     assert int(table["all"][0]) == sum(made.values())
     assert [table[name][0] for name in NAMES] == ["finished"] * 3
+    assert all((project.folder / "out" / name / "report.md").is_file() for name in NAMES)
     assert [table[name][-1] for name in NAMES] == [str(Path("out") / name) for name in NAMES]
     stages = [line for line in out.splitlines() if re.search(r"rollout +\d+\.\ds", line)]
     assert len(stages) == 6

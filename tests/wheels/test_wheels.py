@@ -16,6 +16,13 @@ for name in ("a", "b"):
 assert skillopt_core.__file__.endswith("site-packages/skillopt_core/__init__.py"), skillopt_core.__file__
 """
 
+WORLD = """
+data: [items.json]
+kinds: {sum: {marker: plus, needs: [digits], right_without: 0.2, right_with: 1.0}}
+rules: {digits: {sentence: "Write digits."}}
+"""
+ITEMS = json.dumps([{"question": f"What is {n} plus {n}?", "answers": [f"{n + n}"]} for n in range(20)])
+
 
 def wheel_of(dist, distribution):
     found = list(dist.glob(f"{distribution.package}-*.whl"))
@@ -69,6 +76,23 @@ def test_the_bundle_and_an_environment_train_the_demo(installation):
 
     first, second = map(float, installation.call("-c", TWO_RUNS).split())
     assert first == second > 0, "two runs in one process know nothing of each other"
+
+
+def test_o_u1_own_tasks_train_with_the_bundle_alone(installation):
+    installation.install("skillopt-core")
+    rows = "".join(f"What is {n} plus {n}?,{n + n}\n" for n in range(20))
+    (installation.folder / "tasks.csv").write_text(f"question,answer\n{rows}")
+    (installation.folder / "world.yaml").write_text(WORLD)
+    (installation.folder / "items.json").write_text(ITEMS)
+    printed = installation.skillopt(
+        "train", "--tasks", "tasks.csv", "--scorer", "exact", "--backend", "simulated", "--out", "run",
+        "-o", "model.simulated_world=world.yaml", "train.num_epochs=1",
+    )  # fmt: skip
+    assert "tasks: 8 train, 4 selection, 8 test tasks" in printed
+    start = (installation.folder / "run/skills/skill_v0000.md").read_text()
+    assert start.startswith("# Doing these tasks"), "the environment's own skill is in its wheel"
+    assert json.loads((installation.folder / "run/summary.json").read_text())["status"] == "finished"
+    assert (installation.folder / "run/report.md").is_file()
 
 
 def test_every_distribution_installs_together(installation, distributions):

@@ -3,7 +3,7 @@
 import time
 
 import pytest
-from skillopt_lib_env.answers import last_answer, last_line
+from skillopt_lib_env.answers import last_answer, last_line, without_reasoning
 
 
 @pytest.mark.parametrize(
@@ -69,3 +69,17 @@ def test_a_hostile_reply_takes_no_longer_than_its_length(piece):
 def test_the_last_line():
     assert last_line("a\n b \n\n") == "b"
     assert last_line("\n") == ""
+
+
+@pytest.mark.parametrize(
+    ("reply", "spoken"),
+    [
+        ("All of it.\nTwo lines.", "All of it.\nTwo lines."),
+        ("<think>hm</think>\nYes.", "\nYes."),
+        ("hm</think>Yes.", "Yes."),
+        ("<think>never ends", ""),
+        ("The tag <think> is only named.", "The tag <think> is only named."),
+    ],
+)
+def test_a_whole_reply_is_what_is_not_reasoning(reply, spoken):
+    assert without_reasoning(reply) == spoken

@@ -33,6 +33,7 @@ def written(tmp_path: Path, name: str, content: str | bytes) -> Path:
         ("d.jsonl", b'\xef\xbb\xbf{"id": "a"}\n{"id": "b"}\n'),  # O-D2
         ("d.json", b"\xef\xbb\xbf" + json.dumps(TWO).encode()),
         ("d.csv", b"\xef\xbb\xbfid\na\nb\n"),
+        ("d.csv", 'id\n""\n  \na\n"\t"\nb\n'),
     ],
 )
 def test_two_items_are_read(tmp_path, name, content):
@@ -66,13 +67,25 @@ def test_a_line_of_json_lines_ends_with_a_newline_only(tmp_path):
         ("d.json", "[null]", r"item 1: an item must be an object, not null"),
         ("d.json", '"text"', r"d\.json: the file holds text; it should hold a list"),
         ("d.json", "[" * 100_000, r"d\.json:1: the JSON is nested too deeply"),
-        ("d.json", b'[{"id": "caf\xe9"}]', r"d\.json: byte 12 is not UTF-8 \(0xe9\); save the file as UTF-8"),
+        ("d.json", b'[{"id": "caf\xe9"}]', r"d\.json:1: byte 12 is not UTF-8 \(0xe9\); save the file as UTF-8"),
         ("d.jsonl", '{"id": "a"}\n{"id": "\\ud83d"}', r"d\.jsonl:2: the text holds half a character .*\\ud83d"),
         ("d.csv", "id,text\na,b\nc\n", r"d\.csv:3: the row has 1 values, the header names 2 columns"),
         ("d.csv", "id,text\na,b,c\n", r"d\.csv:2: the row has 3 values"),
         ("d.csv", "id,id\na,b\n", r"d\.csv:1: every column needs a name of its own"),
         ("d.csv", "id,\na,b\n", r"d\.csv:1: every column needs a name of its own"),
         ("d.csv", 'id,text\na,b\nc,"open\n', r"d\.csv:3: the row is not valid CSV"),
+        ("d.csv", b"id\ncaf\xe9\n", r"d\.csv:2: byte 6 is not UTF-8"),
+        ("d.csv", b"\xef\xbb\xbfid\ncaf\xe9\n", r"d\.csv:2: byte 9 is not UTF-8 \(0xe9\)"),
+        ("d.csv", "id,text\na,b\n".encode("utf-16"), r"d\.csv:1: byte 0 .* looks like UTF-16; save the file as UTF-8"),
+        ("d.csv", "id\na\n".encode("utf-16-le"), r"d\.csv:1: there is a NUL character"),
+        ("d.csv", "id,text\na,b\0\n", r"d\.csv:2: there is a NUL character"),
+        ("d.csv", "id,text\na," + "x" * 200_000 + "\n", r"d\.csv:2: .* more than 131,072 characters, .*quotation mark"),
+        ("d.csv", 'id,text\na,"' + "x\n" * 100_000, r"d\.csv:2: .* more than 131,072 characters"),
+        ("d.csv", "sep=;\n", r"d\.csv:2: every column needs a name of its own; the header is blank"),
+        ("d.csv", "sep=;\nid;text\na;b\nc\n", r"d\.csv:4: the row has 1 values"),
+        ("d.xlsx", b"PK\x03\x04", r"d\.xlsx: the file is a spreadsheet; save it as CSV \(UTF-8\)"),
+        ("d.parquet", b"PAR1", r"d\.parquet: the file is in columns"),
+        ("d.jsonl.gz", b"\x1f\x8b", r"d\.jsonl\.gz: the file is compressed; unpack it"),
     ],
 )
 def test_a_bad_file_is_an_error_with_its_place(tmp_path, name, content, message):
@@ -123,3 +136,28 @@ def test_the_data_file_of_a_folder(tmp_path):
     with pytest.raises(DataError, match=r"several data files \(b\.json, c\.jsonl, b\.csv\); name the one"):
         data_file_in(tmp_path, single=True)
     assert data_file_in(written(tmp_path, "items.json", "[]").parent).name == "items.json"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        'id,text\na,"x; y"\n',
+        "id;text\r\na;x; y\r\n".replace("x; y", '"x; y"'),
+        "id\ttext\na\tx; y\n",
+        'sep=;\r\nid;text\r\na;"x; y"\r\n',
+        '\ufeff"sep=|"\nid|text\na|x; y\n',
+    ],
+)
+def test_the_delimiter_is_seen_in_the_header(tmp_path, content):
+    (item,) = read_items(written(tmp_path, "d.csv", content))
+    assert item.fields == {"id": "a", "text": "x; y"}
+
+
+def test_a_comma_stays_the_delimiter_where_another_sign_stands_in_a_name(tmp_path):
+    (item,) = read_items(written(tmp_path, "d.csv", "id;old,text\na,b;c\n"))
+    assert item.fields == {"id;old": "a", "text": "b;c"}
+
+
+def test_the_longest_cell_that_is_read(tmp_path):
+    (item,) = read_items(written(tmp_path, "d.csv", "id,text\na," + "x" * 131_072 + "\n"))
+    assert len(item.fields["text"]) == 131_072

@@ -9,9 +9,11 @@ import click
 from skillopt_kernel.cli.options import SeveralAfterOneFlag, loaded
 
 from skillopt_commands.running import Folder, displayed, run_options
+from skillopt_commands.without_yaml import task_options
 
 
 @click.command(cls=SeveralAfterOneFlag)
+@task_options()
 @run_options
 @click.option("--skill", required=True, type=click.Path(path_type=Path), help="The skill: its file, or a finished run.")
 @click.option(

@@ -15,8 +15,8 @@ from skillopt_commands.flags import EVAL, TRAIN, Flag, Flags
 from skillopt_commands.train import train as train_command
 
 TRUE, FALSE, UNSET = ("true", "1", "yes"), ("false", "0", "no", ""), ("", "null")
-REPLACED = ("config", "configs", "config_option", "out", "parallel")
-"""Parameters of `skillopt train` and `eval` in whose place stand `--config` and the flag `--out_root`; one run each."""
+REPLACED = ("config", "configs", "config_option", "out", "parallel", "tasks", "scorer", "model", "backend")
+"""Parameters of `skillopt train` and `eval` in whose place stand `--config` and the flags of keys; one run each."""
 
 
 class FlagCommand(SeveralAfterOneFlag):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import attrs
@@ -83,3 +84,9 @@ def told_spend(calls: int, tokens: int | None, unknown_calls: int, usd: float | 
     unknown = f" ({unknown_calls} calls did not tell)" if unknown_calls and tokens is not None else ""
     dollars = "" if usd is None else f", ${usd:.4f}"
     return f"{calls:,} model calls, {known}{unknown}{dollars}"
+
+
+def spent_text(token_summary: Mapping[str, Any]) -> str:
+    """Calls, tokens and dollars of a `token_summary`."""
+    total = token_summary.get("_total", {})
+    return told_spend(total.get("calls", 0), total.get("total_tokens"), total.get("unknown_calls", 0), total.get("usd"))

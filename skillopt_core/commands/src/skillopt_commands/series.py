@@ -18,6 +18,7 @@ from skillopt_kernel.loop.preparing import prepare
 from skillopt_kernel.store.directory import FINGERPRINT, FINISHED, RunDirectory, free_place
 from skillopt_kernel.store.files import read_object, write_json
 
+from skillopt_commands.report import report_of
 from skillopt_commands.student import student_interval
 
 SEEDS_FILE = "seeds.json"
@@ -117,7 +118,9 @@ def train_seeds(
             if stop.is_set():
                 raise StoppedEarly("the series was asked to stop.")
             of_seed = loaded.with_overrides({"train.seed": seed}, origin="--seeds")
-            runs.append(_seed_run(seed, train(of_seed, out=place, plugins=plugins, stop=stop)))
+            trained = train(of_seed, out=place, plugins=plugins, stop=stop)
+            report_of(trained)
+            runs.append(_seed_run(seed, trained))
         except (SkillOptError, ModelError) as error:
             if runs or place.exists():
                 error.add_note(

@@ -23,6 +23,8 @@ from skillopt_kernel.models.spending import token_summary
 from skillopt_kernel.store.directory import FINISHED, RunDirectory
 from skillopt_kernel.store.files import safe_name
 
+from skillopt_commands.report import report_of
+
 Observers = Callable[[str], Sequence[tuple[str, Any]]]
 """A configuration's label -> the hook plugins that observe its run."""
 
@@ -167,6 +169,7 @@ def _run(one: _Ready, stop: threading.Event, budget: Budget) -> SeveralRun:
         )
     try:
         summary = train_prepared(one.prepared, one.directory, stop, budget)
+        report_of(summary)
     except StoppedEarly as error:
         ended: dict[str, Any] = {"status": STOPPED, "sentence": told(error), "exit_code": error.exit_code}
     except Exception as error:  # whatever it is, it ends this run and no other

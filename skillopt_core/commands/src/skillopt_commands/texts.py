@@ -10,7 +10,7 @@ from skillopt_kernel.console import score, table
 from skillopt_kernel.history import RunSummary
 from skillopt_kernel.store.events import Event
 
-from skillopt_commands.progress import told_spend
+from skillopt_commands.progress import spent_text
 
 if TYPE_CHECKING:
     from skillopt_commands.series import SeedMean, SeedsSummary
@@ -121,7 +121,7 @@ def summary_text(summary: RunSummary) -> str:
         "",
         f"{summary.total_steps} steps: {summary.total_accepts} accepted, {summary.total_rejects} rejected, "
         f"{summary.total_skips} skipped, {summary.total_undecided} undecided, {summary.total_forced} forced",
-        f"{summary.total_wall_time_s:.1f}s, {_spent(summary.token_summary)}",
+        f"{summary.total_wall_time_s:.1f}s, {spent_text(summary.token_summary)}",
     ]
     if summary.model_failures:
         failures = ", ".join(f"{count} {name}" for name, count in summary.model_failures.items())
@@ -147,7 +147,7 @@ def evaluation_text(summary: Mapping[str, Any]) -> str:
     lines = [
         f"{summary['skill']} on {summary['split']}",
         table(("task type", "tasks", "scored", "hard", "95% interval", "soft"), rows),
-        f"Used: {_spent(summary['token_summary'])}",
+        f"Used: {spent_text(summary['token_summary'])}",
     ]
     if missing:
         told = f"{missing} of {summary['n_items']} tasks have no score and are in no mean"
@@ -157,11 +157,6 @@ def evaluation_text(summary: Mapping[str, Any]) -> str:
 
 def _between(interval: Sequence[float] | None) -> str:
     return f"{interval[0]:.2f} to {interval[1]:.2f}" if interval else "-"
-
-
-def _spent(token_summary: Mapping[str, Any]) -> str:
-    total = token_summary.get("_total", {})
-    return told_spend(total.get("calls", 0), total.get("total_tokens"), total.get("unknown_calls", 0), total.get("usd"))
 
 
 def seeds_text(summary: SeedsSummary) -> str:

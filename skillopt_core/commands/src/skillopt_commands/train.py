@@ -11,14 +11,17 @@ import click
 from skillopt_kernel.cli.options import SeveralAfterOneFlag, loaded
 
 from skillopt_commands.running import Folder, common_options, displayed
+from skillopt_commands.without_yaml import task_options
 
 if TYPE_CHECKING:
     from skillopt_kernel.config import Config
+    from skillopt_kernel.history import RunSummary
 
 
 @click.command(cls=SeveralAfterOneFlag)
 @click.argument("configs", metavar="CONFIG...", nargs=-1)
 @click.option("--config", "config_option", metavar="CONFIG", help="The same as one argument.")
+@task_options(skill=True)
 @common_options
 @click.option(
     "--parallel",
@@ -52,8 +55,10 @@ def train(
 ) -> int:
     """Train a skill by the configuration CONFIG: a file, or a packaged name such as demo.
 
-    Ends with best_skill.md in the run directory. An unfinished run there is resumed; a finished one is named
-    and nothing is done. --seeds makes a series: a folder for each seed, and the mean of their test scores.
+    Your own tasks need none: skillopt train --tasks tasks.csv --skill SKILL.md --scorer exact --model gpt-5.5
+
+    Ends with best_skill.md and report.md in the run directory. An unfinished run there is resumed; a finished one is
+    named and nothing is done. --seeds makes a series: a folder for each seed, and the mean of their test scores.
 
     Several configurations are all checked before the first is begun, and end with one table. A run that fails stops no
     other. What the section budget says (-o budget.usd=20) they may use together. --out is then the folder in which each
@@ -66,8 +71,8 @@ def train(
     from skillopt_kernel.console import echo
     from skillopt_kernel.loop import api
 
+    from skillopt_commands.report import report_of
     from skillopt_commands.several import exit_code
-    from skillopt_commands.texts import summary_text
 
     several = len(configs) > 1 or parallel is not None
     if seeds is not None and replay is not None:
@@ -85,18 +90,27 @@ def train(
         return _series(chosen, seeds, quiet=quiet, as_json=as_json, out=out, fresh=fresh)
     with displayed(quiet=quiet, as_json=as_json, training=True) as shown:
         summary = api.train(chosen, out=out, fresh=fresh, replay=replay, **shown)
+    report = report_of(summary)
     if as_json:
         echo(json.dumps({"summary": summary.as_json()}))
     else:
-        if summary.already_finished:
-            echo(
-                f"This run is finished already ({summary.folder}); nothing was done. --fresh begins another beside it."
-            )
-        echo(summary_text(summary))
-        if replay is not None:
-            echo(f"Replayed from {replay}: no model was asked, and what its calls used is what they used there.")
-        echo(f"Best skill: {Path(summary.folder) / summary.best_skill_path}")
+        _tell(summary, report, replay)
     return exit_code(summary.status)
+
+
+def _tell(summary: RunSummary, report: Path, replay: Path | None) -> None:
+    """What a training came to, for a person."""
+    from skillopt_kernel.console import echo
+
+    from skillopt_commands.texts import summary_text
+
+    if summary.already_finished:
+        echo(f"This run is finished already ({summary.folder}); nothing was done. --fresh begins another beside it.")
+    echo(summary_text(summary))
+    if replay is not None:
+        echo(f"Replayed from {replay}: no model was asked, and what its calls used is what they used there.")
+    echo(f"Best skill: {Path(summary.folder) / summary.best_skill_path}")
+    echo(f"Report: {report}")
 
 
 def _series(config: Config, seeds: str, *, quiet: bool, as_json: bool, **where: Any) -> int:

@@ -97,10 +97,9 @@ class Environment(Protocol):
     targets    which kinds of target it can work with: a subset of {"chat", "agent"}
     isolation  "thread": one instance serves all threads at once and must bear it; "process": one a worker
 
-    Optional methods, found by name: `evidence(task, attempt) -> Mapping[str, str]` (named sections for analysts,
-    training tasks only), `prompts() -> Mapping[str, str]` (analyst prompts of its own), `describe(task) -> str` (one
-    line for reports), `initial_skill() -> str` (where training starts when the configuration names no skill),
-    `save_splits(folder)` (write what a split by ratio gave) and `check() -> list[Finding]`.
+    Optional: `evidence(task, attempt) -> Mapping[str, str]` (sections for analysts, training tasks only), `prompts() ->
+    Mapping[str, str]` (for analysts), `describe(task) -> str` (for reports), `initial_skill() -> str` (where none is
+    named), `save_splits(folder)`, `check() -> list[Finding]`, `further_data: str` (hash of what else counts).
     """
 
     targets: frozenset[str]

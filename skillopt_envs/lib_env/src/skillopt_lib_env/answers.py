@@ -36,7 +36,7 @@ def last_answer(reply: str) -> AnswerText:
     Tags inside reasoning blocks (`<think>`) are ignored, and so are those quoted in code or quotation marks when
     there are others. Without a complete pair, what follows an opening tag; without one, the last line.
     """
-    spoken = _spoken(reply)
+    spoken = without_reasoning(reply)
     for text in (_blanked(spoken), spoken):
         answer = _last_pair(text, spoken)
         if answer is not None:
@@ -54,20 +54,7 @@ def last_line(reply: str) -> str:
     return next((line.strip() for line in reversed(reply.splitlines()) if line.strip()), "")
 
 
-def _last_pair(text: str, source: str) -> str | None:
-    """What the last opening tag with an end directly after it holds; read from `source`, of the same length."""
-    opened: int | None = None
-    answer: str | None = None
-    for tag in _TAG.finditer(text):
-        if not tag["close"]:
-            opened = tag.end()
-        elif opened is not None:
-            answer = source[opened : tag.start()].strip()
-            opened = None
-    return answer
-
-
-def _spoken(reply: str) -> str:
+def without_reasoning(reply: str) -> str:
     """`reply` without its reasoning blocks, in one pass.
 
     A block that begins the reply and never ends takes all of it; one that begins later and never ends is a tag
@@ -87,6 +74,19 @@ def _spoken(reply: str) -> str:
     if block is not None and not reply[: block.start()].strip():
         return ""
     return "".join(kept) + reply[place:]
+
+
+def _last_pair(text: str, source: str) -> str | None:
+    """What the last opening tag with an end directly after it holds; read from `source`, of the same length."""
+    opened: int | None = None
+    answer: str | None = None
+    for tag in _TAG.finditer(text):
+        if not tag["close"]:
+            opened = tag.end()
+        elif opened is not None:
+            answer = source[opened : tag.start()].strip()
+            opened = None
+    return answer
 
 
 def _blanked(text: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,16 @@ from skillopt_kernel.errors import DataError
 
 SUFFIXES = (".json", ".jsonl", ".ndjson", ".csv")
 """Endings of data files that `read_items` reads, in the order in which a folder's are looked for."""
+
+OTHER_FORMS = {
+    **dict.fromkeys((".xlsx", ".xls", ".ods"), "a spreadsheet; save it as CSV (UTF-8)"),
+    **dict.fromkeys((".parquet", ".arrow", ".feather"), "in columns, which only data sets are read from"),
+    **dict.fromkeys((".zip", ".gz", ".bz2", ".xz", ".zst", ".7z"), "compressed; unpack it"),
+}
+"""Endings of files that people have their data in and that `read_items` does not read -> what they are, what to do."""
+
+DELIMITERS = (",", ";", "\t")
+"""Between the columns of CSV: Excel writes semicolons where the comma stands in numbers."""
 
 
 @frozen
@@ -66,7 +77,13 @@ def read_items(path: Path) -> list[Item]:
     list of objects, an object whose `data` is such a list, an object of objects (their keys become `id` where
     they have none), or one object, which is one item; a file of several lines that are each an object is read
     as JSON lines. UTF-8, a byte-order mark is allowed.
+
+    CSV is divided by the one of `DELIMITERS` that gives its header the most columns, and blank rows are passed over.
     """
+    if path.suffix.lower() in OTHER_FORMS:
+        raise DataError(
+            f"{path}: the file is {OTHER_FORMS[path.suffix.lower()]}. Data is read from {', '.join(SUFFIXES)}."
+        )
     text = _read_text(path)
     if not text.strip():
         raise DataError(f"{path}: the file is empty; it should hold items.")
@@ -103,11 +120,22 @@ def _read_text(path: Path) -> str:
     except OSError as error:
         raise DataError(f"{path}: the file cannot be read: {error.strerror}.") from error
     try:
-        return raw.decode("utf-8-sig")
+        text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
+        # The codec counts from behind a byte-order mark.
+        at = error.start + (3 if raw.startswith(b"\xef\xbb\xbf") else 0)
+        looks = ", and the file looks like UTF-16" if raw[:2] in (b"\xff\xfe", b"\xfe\xff") else ""
+        line = raw.count(b"\n", 0, at) + 1
         raise DataError(
-            f"{path}: byte {error.start} is not UTF-8 (0x{raw[error.start]:02x}); save the file as UTF-8."
+            f"{path}:{line}: byte {at} is not UTF-8 (0x{raw[at]:02x}){looks}; save the file as UTF-8."
         ) from error
+    if "\0" in text:
+        line = text.count("\n", 0, text.index("\0")) + 1
+        raise DataError(
+            f"{path}:{line}: there is a NUL character, which no text holds: the file is damaged, or saved as UTF-16. "
+            f"Save it as UTF-8."
+        )
+    return text
 
 
 def _looks_like_lines(text: str) -> bool:
@@ -177,25 +205,53 @@ def _line_items(text: str, path: Path) -> list[Item]:
 
 
 def _csv_items(text: str, path: Path) -> list[Item]:
-    rows = csv.reader(io.StringIO(text, newline=""), strict=True)
+    first, _, rest = text.partition("\n")
+    named = re.fullmatch(r"\s*\"?sep=(.)\"?\s*", first)  # what Excel writes into a first line for itself
+    before = 1 if named else 0
+    if named:
+        text = rest
+    delimiter = named[1] if named else max(DELIMITERS, key=lambda each: len(_header(text, each)))
+    rows = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=delimiter)
     items: list[Item] = []
-    begins = 1
+    begins = 1 + before
     try:
-        header = [name.strip() for name in next(rows)]
-        if not all(header) or len(set(header)) < len(header):
-            raise DataError(f"{path}:1: every column needs a name of its own; the header is {', '.join(header)!r}.")
-        begins = rows.line_num + 1
+        header = [name.strip() for name in next(rows, [])]
+        if not header or not all(header) or len(set(header)) < len(header):
+            raise DataError(f"{path}:{begins}: every column needs a name of its own; the header is {_named(header)}.")
+        begins = rows.line_num + 1 + before
         for row in rows:
-            if row and len(row) != len(header):
+            blank = not any(cell.strip() for cell in row)
+            if not blank and len(row) != len(header):
                 raise DataError(
                     f"{path}:{begins}: the row has {len(row)} values, the header names {len(header)} columns."
                 )
-            if row:
+            if not blank:
                 items.append(Item(dict(zip(header, row, strict=True)), f"{path}:{begins}"))
-            begins = rows.line_num + 1
+            begins = rows.line_num + 1 + before
     except csv.Error as error:
-        raise DataError(f"{path}:{begins}: the row is not valid CSV: {error}.") from error
+        raise DataError(f"{path}:{begins}: the row is not valid CSV: {_why(error)}.") from error
     return items
+
+
+def _header(text: str, delimiter: str) -> list[str]:
+    """The names in the first row, as this delimiter divides it; none when it cannot be read so."""
+    try:
+        return next(csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=delimiter), [])
+    except csv.Error:
+        return []
+
+
+def _named(header: list[str]) -> str:
+    return repr(", ".join(header)) if header else "blank"
+
+
+def _why(error: csv.Error) -> str:
+    if "field larger" in str(error):
+        return (
+            f"a cell has more than {csv.field_size_limit():,} characters, which mostly means that a quotation mark is "
+            f"not closed; texts that are really so long belong into JSON lines"
+        )
+    return f"{error}"
 
 
 def _kind(value: Any) -> str:

@@ -78,7 +78,8 @@ def load_splits(
     return Splits(*(getattr(loaded, part)[: settings.limit or None] for part in PARTS))
 
 
-def _from_folder(root: Path | None, to_task: ToTask, cure: str, read: Callable[[Path], Sequence[Item]]) -> Splits:
+def split_files(root: Path | None, cure: str = "") -> dict[str, Path]:
+    """The data file of each part in a folder that is split already. Raises `DataError` that ends with `cure`."""
     if root is None:
         raise _missing("env.split_mode is 'split_dir', but env.split_dir names no folder", cure)
     if not root.is_dir():
@@ -87,12 +88,27 @@ def _from_folder(root: Path | None, to_task: ToTask, cure: str, read: Callable[[
     if absent:
         folders = " and no ".join(f"'{folder}'" for folder in absent)
         raise _missing(f"env.split_dir: {root} holds no {folders}; it needs the folders train, val and test", cure)
-    parts = {}
-    for part in PARTS:
-        path = data_file_in(root / FOLDERS[part])
-        # A test split may be empty; an empty file cannot be told from one that was cut off, an empty list can.
-        parts[part] = _tasks(read(path), to_task, path, part)
-    return Splits(**parts)
+    return {part: data_file_in(root / FOLDERS[part]) for part in PARTS}
+
+
+def data_file(path: Path | None, cure: str = "", find: Find = only_file_in) -> Path:
+    """The file that is to be split by ratio. Raises `DataError` that ends with `cure` where there is none."""
+    if path is None:
+        raise _missing("env.split_mode is 'ratio', but env.data_path names no data to split", cure)
+    if not path.exists():
+        raise _missing(f"env.data_path: there is no file or folder {path}", cure)
+    if path.is_file():
+        return path
+    if any((path / folder).is_dir() for folder in FOLDERS.values()):
+        raise DataError(
+            f"env.data_path: {path} is split already. Set env.split_mode to split_dir and env.split_dir to that folder."
+        )
+    return find(path)
+
+
+def _from_folder(root: Path | None, to_task: ToTask, cure: str, read: Callable[[Path], Sequence[Item]]) -> Splits:
+    # A test split may be empty; an empty file cannot be told from one that was cut off, an empty list can.
+    return Splits(**{part: _tasks(read(path), to_task, path, part) for part, path in split_files(root, cure).items()})
 
 
 def _from_ratio(
@@ -105,7 +121,7 @@ def _from_ratio(
     find: Find,
 ) -> Splits:
     ratio = parse_split_ratio(settings.split_ratio)
-    path = _raw_file(settings.data_path, cure, find)
+    path = data_file(settings.data_path, cure, find)
     items = read(path)
     kept = [(item, task) for item in items if (task := to_task(item)) is not None]
     _refuse_nothing(len(items), len(kept), path, "data")
@@ -123,20 +139,6 @@ def _from_ratio(
             seed=settings.split_seed,
         )
     return Splits(*(tuple(task for _, task in cut[part]) for part in PARTS))
-
-
-def _raw_file(path: Path | None, cure: str, find: Find) -> Path:
-    if path is None:
-        raise _missing("env.split_mode is 'ratio', but env.data_path names no data to split", cure)
-    if not path.exists():
-        raise _missing(f"env.data_path: there is no file or folder {path}", cure)
-    if path.is_file():
-        return path
-    if any((path / folder).is_dir() for folder in FOLDERS.values()):
-        raise DataError(
-            f"env.data_path: {path} is split already. Set env.split_mode to split_dir and env.split_dir to that folder."
-        )
-    return find(path)
 
 
 def _tasks(items: Sequence[Item], to_task: ToTask, path: Path, part: str) -> tuple[Task, ...]:

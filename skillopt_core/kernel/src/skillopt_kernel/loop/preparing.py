@@ -57,11 +57,11 @@ class Prepared:
     @cached_property
     def fingerprint(self) -> dict[str, Any]:
         """What can change a result: configuration, start skill, data, prompts, and the drivers' versions."""
-        data = hashlib.sha256()
+        data = hashlib.sha256(getattr(self.environment, "further_data", "").encode())
         for name in ("train", "selection", "test"):
             data.update("|".join([name, *(task.content_hash() for task in getattr(self.splits, name))]).encode())
-        owners = {kind: owner_of(kind, choice.name) for kind, choice in self.settings.drivers.items()}
-        del owners["executor"]  # where attempts run changes no result
+        # Where attempts run changes no result.
+        owners = {kind: owner_of(kind, one.name) for kind, one in self.settings.drivers.items() if kind != "executor"}
         owners |= {role: owner_of("backend", choice.name) for role, choice in self.settings.backends.items()}
         return {
             **self.settings.fingerprint(),
