@@ -327,3 +327,43 @@ def test_settings_that_cannot_be_read_are_the_plugins_fault(
     assert problem.startswith("run.yaml:3:3: evaluation.gate_metric: the gate 'odd' of acme-odd 1.0 is installed but")
     (problem,) = folder.problems("evaluation:\n  gate_metric: dated\n  day: 2026-11-29\n")
     assert problem.startswith("run.yaml:4:3: evaluation.day: ") and "date" in problem
+
+
+def test_a_class_may_say_itself_how_it_is_written():
+    """What it reads within keeps its place, and so does what it refuses."""
+    import attrs
+    from skillopt_kernel.config.structure import Structurer, fields_of
+    from skillopt_kernel.config.tree import Node, Place
+
+    @attrs.frozen
+    class Size:
+        metres: float = attrs.field(default=1.0)
+
+    @attrs.frozen
+    class Pair:
+        name: str
+        size: Size
+
+        @classmethod
+        def from_node(cls, given, nested, problem):
+            if isinstance(given.node.value, str):
+                return cls(given.node.value, Size())
+            if not isinstance(given.node.value, dict):
+                raise problem(given, "expected a name or a mapping")
+            return cls("named", nested(given, Size))
+
+    settings = attrs.make_class("Settings", {"pair": attrs.field(type=Pair), "pairs": attrs.field(type=list[Pair])})
+    field, several = fields_of(settings)["pair"], fields_of(settings)["pairs"]
+    file, line = Place("a.yaml", 1, 1), Place("a.yaml", 2, 3)
+    structurer = Structurer()
+    assert structurer.value(Node("box", file), field, "env.pair") == Pair("box", Size())
+    assert structurer.value(Node({"metres": Node(2, line)}, file), field, "env.pair") == Pair("named", Size(2.0))
+    assert not structurer.problems
+    structurer.value(Node({"metres": Node("2", line)}, file), field, "env.pair")
+    structurer.value(Node(7, file), field, "env.pair")
+    structurer.value(Node((Node("box", file), Node(7, line)), file), several, "env.pairs")
+    assert structurer.problems == [
+        "a.yaml:2:3: env.pair.metres: expected a number, got the text '2'; write it without quotes",
+        "a.yaml:1:1: env.pair: expected a name or a mapping",
+        "a.yaml:2:3: env.pairs[1]: expected a name or a mapping",
+    ]

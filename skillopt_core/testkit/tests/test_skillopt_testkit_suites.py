@@ -240,6 +240,76 @@ def test_the_scorer_suite_finds_a_score_without_a_reason():
         Suite().test_odd_answers_are_scored_and_say_why(Silent(), "no")
 
 
+def test_the_scorer_suite_finds_what_breaks_the_contract():
+    class Plain:
+        def score(self, answer, reference, task, judge=None):
+            right = float(answer == reference)
+            return Score(right, right, "" if right else "Wrong.")
+
+    class Suite(ScorerConformance):
+        pairs = (("yes", "yes"),)
+
+    class Asking(Suite):
+        asks = True
+        judge_reply = "1"
+        endless = ("a", "b")
+
+    class Quotes(Plain):
+        def score(self, answer, reference, task, judge=None):
+            made = super().score(answer, reference, task)
+            return Score(made.hard, made.soft, f"Wrong: {answer}")
+
+    class Counts(Plain):
+        calls = 0
+
+        def score(self, answer, reference, task, judge=None):
+            self.calls += 1
+            return Score(0, 0, f"Wrong for the time number {self.calls}.")
+
+    class Endless(Plain):
+        def score(self, answer, reference, task, judge=None):
+            raise RecursionError("for ever")
+
+    class Numbers(Plain):
+        def score(self, answer, reference, task, judge=None):
+            return Score(0, 0, "Wrong.", {"ratio": float("inf")})
+
+    class Trips(Plain):
+        def score(self, answer, reference, task, judge=None):
+            return Score(0, 0, reference.strip() and "Wrong.")
+
+    class Disagrees(Plain):
+        def check(self, reference, task):
+            raise ValueError("never")
+
+    class Lenient(Plain):
+        def score(self, answer, reference, task, judge=None):
+            try:
+                judge.chat([])
+            except Exception:
+                return Score(0, 0, "Wrong.")
+            return Score(1, 1)
+
+    suite, asking = Suite(), Asking()
+    suite.test_a_judge_that_fails_is_no_low_score(Plain())
+    suite.test_many_threads_at_once_score_as_one(Plain())
+    suite.test_a_reference_is_used_or_refused(Plain(), None)
+    with pytest.raises(AssertionError, match="quoted in short"):
+        suite.test_huge_answers_are_scored_and_quoted_in_short(Quotes(), "x" * 500_000)
+    with pytest.raises(AssertionError, match="has the same score"):
+        suite.test_odd_answers_are_scored_and_say_why(Counts(), "no")
+    with pytest.raises(AssertionError, match="named score ratio is inf"):
+        suite.test_odd_answers_are_scored_and_say_why(Numbers(), "no")
+    with pytest.raises(AttributeError):
+        suite.test_a_reference_is_used_or_refused(Trips(), None)
+    with pytest.raises(AssertionError, match="refuses what score"):
+        suite.test_a_reference_is_used_or_refused(Disagrees(), "x")
+    with pytest.raises(RecursionError):
+        asking.test_what_never_ends_is_given_up(Endless())
+    with pytest.raises(pytest.fail.Exception):
+        asking.test_a_judge_that_fails_is_no_low_score(Lenient())
+
+
 def test_a_scripted_target_keeps_the_conversation_as_it_happened():
     target = ScriptedTarget(lambda messages: messages[-1].text.upper())
     conversation = [Message("system", "s"), Message("user", "one")]

@@ -5,6 +5,7 @@ import skillopt_scorers
 from skillopt_kernel.plugins.manifest import ACCEPTED_APIS
 from skillopt_kernel.records import Task
 from skillopt_scorers.exact_match import ExactScorer
+from skillopt_scorers.settings import ExactSettings
 from skillopt_scorers.token_overlap import TokenF1Scorer
 
 TASK = Task("t")
@@ -32,7 +33,7 @@ TASK = Task("t")
 def test_official_scores(answer, gold, hard, soft):
     score = TokenF1Scorer().score(answer, gold, TASK)
     assert (score.hard, score.soft) == (hard, pytest.approx(soft))
-    exact = ExactScorer().score(answer, gold, TASK)
+    exact = ExactScorer(ExactSettings("squad")).score(answer, gold, TASK)
     assert (exact.hard, exact.soft) == (hard, hard)
 
 
@@ -82,11 +83,34 @@ def test_feedback_says_what_is_wrong(answer, gold, feedback):
     assert TokenF1Scorer().score(answer, gold, TASK).feedback == feedback
 
 
+@pytest.mark.parametrize(
+    ("answer", "gold", "ignore", "hard"),
+    [
+        ("  Paris\n", "paris", "case", 1),
+        ("Paris.", "Paris", "case", 1),
+        ("Stra\u00dfe", "STRASSE", "case", 1),
+        ("Beyonce\u0301", "Beyonc\u00e9", "case", 1),
+        ("-5", "5", "case", 0),
+        ("3.5", "35", "case", 0),
+        ("C++", "C", "case", 0),
+        ("The Beatles", "Beatles", "case", 0),
+        ("wait...", "wait..", "case", 0),
+        ("-5", "5", "squad", 1),  # the official rule, which is why it is not the default
+        ("Paris", "paris", "nothing", 0),
+        ("Paris", "Paris", "nothing", 1),
+    ],
+)
+def test_what_exact_ignores(answer, gold, ignore, hard):
+    assert ExactScorer(ExactSettings(ignore)).score(answer, gold, TASK).hard == hard
+    if ignore == "case":
+        assert ExactScorer().score(answer, gold, TASK).hard == hard
+
+
 def test_exact_feedback():
     assert ExactScorer().score("Jif", ["jif"], TASK).feedback == "Right."
     wrong = ExactScorer().score("red-cent", ["red cent"], TASK)
     assert wrong.feedback == (
-        'Wrong: answered "red-cent"; accepted: "red cent" (only signs, accents or hyphens differ).'
+        'Wrong: answered "red-cent"; accepted: "red cent" (only articles, signs, accents or hyphens differ).'
     )
     assert wrong.named == {"em": 0.0, "lenient_em": 1.0}
     assert "no answer" in ExactScorer().score(" ", ["x"], TASK).feedback

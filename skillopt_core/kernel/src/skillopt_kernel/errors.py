@@ -20,11 +20,11 @@ def told(error: BaseException) -> str:
 
 
 class ConfigError(SkillOptError):
-    """The configuration cannot be used. Each problem is one sentence with its file, line and key."""
+    """The configuration cannot be used. Each problem is one sentence with its file, line and key, told once."""
 
     def __init__(self, *problems: str) -> None:
-        self.problems = problems
-        super().__init__("\n".join(problems))
+        self.problems = tuple(dict.fromkeys(problems))  # each role may find the same one
+        super().__init__("\n".join(self.problems))
 
 
 class DataError(SkillOptError):

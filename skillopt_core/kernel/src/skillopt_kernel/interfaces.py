@@ -280,7 +280,8 @@ class UpdateMode(Protocol):
 
 
 class Scorer(Protocol):
-    """How an answer compares with a reference. `judge` is for scorers that ask a model."""
+    """How an answer compares with a reference; called from many threads. A reference it cannot use is a `ValueError`
+    (optional `check(reference, task)`: before the run), its own failure an `EnvironmentFailure`; neither scores 0."""
 
     def score(self, answer: str, reference: Any, task: Task, judge: Judge | None = None) -> Score: ...
 

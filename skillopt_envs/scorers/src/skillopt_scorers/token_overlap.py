@@ -40,8 +40,12 @@ class TokenF1Scorer:
     def __init__(self, settings: Any = None, context: DriverContext | None = None) -> None:
         pass
 
+    def check(self, reference: Any, task: Task) -> None:
+        """Raise `ValueError` for a reference that is neither a text nor a list of texts."""
+        accepted_answers(reference)
+
     def score(self, answer: str, reference: Any, task: Task, judge: Judge | None = None) -> Score:
-        """Compare with a reference of one text or a list. Raises `ValueError` for another reference."""
+        """Compare with a reference of one text or a list. Raises as `check`."""
         accepted = accepted_answers(reference)
         hard = exact_match(answer, accepted)
         soft = max((token_f1(answer, gold) for gold in accepted), default=0.0)

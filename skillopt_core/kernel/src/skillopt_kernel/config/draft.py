@@ -81,8 +81,7 @@ class Draft(Structurer):
         try:
             return load_owner(kind, name, where)
         except SkillOptError as error:
-            if str(error) not in self.problems:
-                self.problems.append(str(error))
+            self.problems.append(str(error))
             return None
 
     def take(self, settings: type | None, nodes: Nodes, prefix: str, where: str = "", keys: Keys | None = None) -> Any:

@@ -67,6 +67,13 @@ def _shown(value: Any) -> str:
     return f"the text {clipped(redact_diagnostics(value), 60)!r}" if isinstance(value, str) else f"the number {value}"
 
 
+def _held(given: _Given, kind: type, words: str = "mapping", hint: str = "") -> Any:
+    """The dict or tuple that a node must hold."""
+    if not isinstance(given.node.value, kind):
+        raise _Mismatch(given, f"expected a {words}, got {_shown(given.node.value)}{hint}")
+    return given.node.value
+
+
 def _made_of(origins: tuple[Any, ...], kind: Any) -> bool:
     return (get_origin(kind) or kind) in origins
 
@@ -106,9 +113,7 @@ class Structurer:
 
     def problem(self, node: Node, key: str, sentence: str) -> None:
         """Collect one problem."""
-        line = f"{node.where}: {node.alias or key}: {sentence}"
-        if line not in self.problems:
-            self.problems.append(line)
+        self.problems.append(f"{node.where}: {node.alias or key}: {sentence}")
 
     def build(self, settings: type, values: Mapping[str, Any], where: str) -> Any:
         """An instance of a settings class; what its own checks find is a problem at `where`.
@@ -119,7 +124,7 @@ class Structurer:
         try:
             return settings(**good)
         except (ValueError, TypeError) as error:
-            if len(good) == len(values) and f"{where}: {error}" not in self.problems:  # each role has these settings
+            if len(good) == len(values):
                 self.problems.append(f"{where}: {error}")
             return None
 
@@ -172,22 +177,25 @@ class Structurer:
         raise problems[0]
 
     def _sequence(self, given: _Given, kind: Any) -> Any:
-        if not isinstance(given.node.value, tuple):
-            raise _Mismatch(given, f"expected a list, got {_shown(given.node.value)}; write [a, b]")
-        found = self._items(given, enumerate(given.node.value), (get_args(kind) or (Any,))[0])
+        found = self._items(
+            given, enumerate(_held(given, tuple, "list", "; write [a, b]")), (get_args(kind) or (Any,))[0]
+        )
         return (tuple if (get_origin(kind) or kind) is tuple else list)(found.values())
 
     def _mapping(self, given: _Given, kind: Any) -> Any:
-        if not isinstance(given.node.value, dict):
-            raise _Mismatch(given, f"expected a mapping, got {_shown(given.node.value)}")
-        return self._items(given, given.node.value.items(), (get_args(kind) or (str, Any))[1])
+        return self._items(given, _held(given, dict).items(), (get_args(kind) or (str, Any))[1])
 
     def _nested(self, given: _Given, kind: Any) -> Any:
-        """An instance of a settings class within another; empty values keep their default."""
-        if not isinstance(given.node.value, dict):
-            raise _Mismatch(given, f"expected a mapping, got {_shown(given.node.value)}")
+        """An instance of a settings class within another; empty values keep their default.
+
+        A class that is written otherwise reads itself: `from_node(given, nested, problem)` gets the value with its
+        place (`given.node`), `nested(given, kind)` to read another settings class, and the error to raise,
+        `problem(given, sentence)`.
+        """
+        if hasattr(kind, "from_node"):
+            return kind.from_node(given, self._nested, _Mismatch)
         fields, values = fields_of(kind), {}
-        for name, node in given.node.value.items():
+        for name, node in _held(given, dict).items():
             inner = evolve(given, node=node, key=f"{given.key}.{name}")
             if name not in fields:
                 raise _Mismatch(inner, f"is no key{guess(name, fields, '; there are ' + ', '.join(fields))}")

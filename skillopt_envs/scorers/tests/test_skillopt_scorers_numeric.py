@@ -1,0 +1,140 @@
+"""Numbers as people write them, tolerances, and units that convert."""
+
+import pytest
+from skillopt_kernel.records import Task
+from skillopt_scorers.numbers_near import NumericScorer
+from skillopt_scorers.quantities import quantities
+from skillopt_scorers.settings import NumericSettings
+
+
+def scored(answer, reference, **settings):
+    return NumericScorer(NumericSettings(**settings)).score(answer, reference, Task("t"))
+
+
+@pytest.mark.parametrize(
+    ("answer", "reference", "settings"),
+    [
+        ("42", 42, {}),
+        ("The answer is 7.", "7", {}),
+        ("12.50", "12.5", {}),
+        ("−5", -5, {}),
+        ("- 5", "-5", {}),
+        ("+5", 5.0, {}),
+        ("1,250.5", 1250.5, {}),
+        ("1\u202f250", "1,250", {}),
+        ("1'250", "1250", {}),
+        (".5", "0.5", {}),
+        ("3.2e-5", "0.000032", {}),
+        ("3.2 × 10^-5", "0.000032", {}),
+        ("3.2×10⁻⁵", "0.000032", {}),
+        ("3/4", "0.75", {}),
+        ("1.5 million", 1_500_000, {}),
+        ("$1.2 billion", "1200000000", {}),
+        ("$1.2 million", "$1,200,000", {}),
+        ("1200000 USD", "$1,200,000", {}),
+        ("5", "$5", {}),
+        ("12%", "0.12", {}),
+        ("12 %", "12%", {}),
+        ("12", "12%", {}),
+        ("1.234,5", "1234,5", {"decimal_comma": True}),
+        ("2 + 2 = 4", "4", {"take": "last"}),
+        ("4 = 2 + 2", "4", {"take": "first"}),
+        ("3.14159", "3.14", {"relative_tolerance": 0.01}),
+        ("3.1", "3", {"absolute_tolerance": 0.1}),
+        ("0.1", 0.2, {"absolute_tolerance": 0.1}),
+        ("5", [4, 5], {}),
+        ("5 km", "5000 m", {}),
+        ("5", "5 km", {}),
+        ("72 km/h", "20 m/s", {}),
+        ("25 °C", "298.15 K", {}),
+        ("5 Kilometers", "5 km", {}),
+        ("5 km is far", "5000 m", {}),
+        ("100 m in total", "0.1 km", {}),
+        ("9 m^2", "9 m**2", {}),
+        ("5 apples", 5, {}),
+        ("5 kg", "5 km", {"unit": "ignored"}),
+    ],
+)
+def test_right(answer, reference, settings):
+    score = scored(answer, reference, **settings)
+    assert (score.hard, score.soft, score.feedback) == (1, 1, "Right.")
+
+
+@pytest.mark.parametrize(
+    ("answer", "reference", "settings", "feedback"),
+    [
+        ("", 5, {}, "there is no answer"),
+        ("five", 5, {}, '"five" holds no number that can be read; accepted: "5"'),
+        ("COVID-19", -19, {}, "holds no number"),
+        ("1,5", "1.5", {}, "holds no number"),
+        ("2 + 2 = 4", "4", {}, "holds 3 numbers, and one was asked for"),
+        ("-5", "5", {}, "too small by 10, 200 %"),
+        ("3.5", "35", {}, "too small by 31.5, 90 %"),
+        ("0.12", "12 %", {}, "too small by 11.88"),
+        ("12%", "12", {}, "too small by 11.88"),
+        ("3.3", "3.14", {"relative_tolerance": 0.01}, "too large by 0.16, 5.096 %; 0.0314 is tolerated."),
+        ("3.11", "3", {"absolute_tolerance": 0.1}, "too large by 0.11"),
+        ("12345678901234567890", "12345678901234567891", {}, "too small by 1"),
+        ("0.30000000000000004", "0.3", {}, "too large"),
+        ("1/0", "3", {}, "not finite"),
+        ("9" * 5000, "3", {}, "too large by 1.00e+5000"),
+        ("5 kg", "5 km", {}, "unit, kg, does not convert to km"),
+        ("5 %", "5 km", {}, "unit, %, does not convert to km"),
+        ("5", "5 km", {"unit": "required"}, "lacks the unit km"),
+        ("5", "$5", {"unit": "required"}, "lacks the currency USD"),
+        ("€5", "$5", {}, "is in EUR, not in USD"),
+        ("$5", "5 km", {}, "money"),
+    ],
+)
+def test_wrong(answer, reference, settings, feedback):
+    score = scored(answer, reference, **settings)
+    assert (score.hard, score.soft) == (0, 0)
+    assert feedback in score.feedback
+
+
+@pytest.mark.parametrize(
+    ("reference", "sentence"),
+    [
+        ("many", "'many' must hold exactly one finite number"),
+        ("1 or 2", "exactly one"),
+        ("1/0", "finite"),
+        (float("nan"), "finite"),
+        (float("inf"), "finite"),
+        (True, "must be a number"),
+        (None, "must be a number"),
+        ({"value": 1}, "must be a number"),
+        ([], "empty"),
+        ([1, "x"], "'x' must hold"),
+        ("5 foos", "ends with 'foos', which is no unit that is known"),
+        ("5 __import__('os')", "no unit that is known"),
+    ],
+)
+def test_a_reference_that_is_no_number_is_an_error(reference, sentence):
+    scorer = NumericScorer()
+    for asked in (lambda: scorer.check(reference, Task("t")), lambda: scorer.score("5", reference, Task("t"))):
+        with pytest.raises(ValueError, match=sentence.replace("(", r"\(")):
+            asked()
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [
+        ("1" * 500_000 + ",5", 0),
+        ("1,111" * 100_000, 0),
+        ("$ " * 500_000, 0),
+        ("5 " + "km " * 300_000, 1),
+        ("- " * 500_000, 0),
+        ("1 × 10" * 100_000, None),
+    ],
+)
+def test_long_texts_take_linear_time(text, numbers):
+    """With quadratic time none of these would end."""
+    found = quantities(text)
+    assert numbers is None or len(found) == numbers
+
+
+@pytest.mark.parametrize(
+    "answer", ["9 m**99999", "9 m^9^9", "9 " + "m" * 5000, "9 m" + "/m" * 3000, "9 1/0", "9 (((", "9 '"]
+)
+def test_units_of_an_answer_cannot_keep_the_scorer_busy(answer):
+    assert scored(answer, "9 m").hard in (0, 1)
