@@ -292,9 +292,8 @@ class Executor(Protocol):
     job    data, and so is the result; `calls` are its model calls, which are made in the run's process
     done   called once for each job, from any thread, also when the worker failed or was lost
 
-    The factory gets a `skillopt_kernel.loop.worker.Workplace` as `context.common`. Once its `stopping` is set, jobs
-    in flight end as soon as the executor can make them. `close` is called when no job is in flight, or when nobody
-    waits any more: it leaves no process behind.
+    The factory gets a `skillopt_kernel.loop.worker.Workplace` as `context.common`; once its `stopping` is set, jobs end
+    as soon as they can. `close` comes when none is in flight, or nobody waits any more, and leaves no process behind.
     """
 
     @property
