@@ -74,7 +74,7 @@ def manifest(tmp_path):
 
 
 def written(source, manifest, out, *more):
-    arguments = ["--from", source, "--manifest", str(manifest), "--out", str(out), *more]
+    arguments = ["--dataset", source, "--manifest", str(manifest), "--out", str(out), *more]
     return CliRunner().invoke(data, arguments, catch_exceptions=False)
 
 

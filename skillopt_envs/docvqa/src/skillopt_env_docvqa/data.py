@@ -30,15 +30,17 @@ KEPT = ("questionId", "docId", "ucsf_document_id", "ucsf_document_page_no")
 
 @click.command()
 @click.option(
-    "--from",
-    "source",
+    "--dataset",
     default=DATA_SET,
     show_default=True,
     metavar="NAME",
-    help="The data set on the Hugging Face Hub, or a folder that holds its files: those of its validation split.",
+    help="Data set on the Hugging Face Hub, or a folder with its files: those of its validation split.",
+)
+@click.option(
+    "--revision", default="", metavar="NAME", help="Commit or tag of the data set. Default: that of the split."
 )
 @split_options("docvqa", manifest="package:skillopt_env_docvqa/manifest", folder="data/docvqa/splits")
-def data(source: str, out: Path, manifest: Path, replace: bool) -> None:
+def data(dataset: str, revision: str, out: Path, manifest: Path, replace: bool) -> None:
     """Write the published split of DocVQA with its pages: 107 training, 53 selection and 374 test questions.
 
     Needs the package datasets (`pip install 'skillopt-env-docvqa[datasets]'`), which fetches the validation split
@@ -46,16 +48,16 @@ def data(source: str, out: Path, manifest: Path, replace: bool) -> None:
     """
     prepare_folder(out, replace)
     split = read_manifest(manifest)
-    hub = source == DATA_SET
-    files = VALIDATION if hub or (Path(source) / "DocVQA").is_dir() else None
-    rows = rows_of_ids(source, "questionId", set(split.ids), revision=REVISION if hub else "", files=files, extra=EXTRA)
-    matched = split.matched(rows, lambda row: row.text("questionId"), source)
+    revision = revision or (REVISION if dataset == DATA_SET else "")
+    files = VALIDATION if dataset == DATA_SET or (Path(dataset) / "DocVQA").is_dir() else None
+    rows = rows_of_ids(dataset, "questionId", set(split.ids), revision=revision, files=files, extra=EXTRA)
+    matched = split.matched(rows, lambda row: row.text("questionId"), dataset)
     _check_documents(split, matched)
     pages = {f"{IMAGES}/{page_name(row)}": row for part in PARTS for row in matched[part]}
     facts = {
         "benchmark": "DocVQA",
-        "source": source,
-        **({"source_revision": REVISION} if hub else {}),
+        "source": dataset,
+        **({"source_revision": revision} if revision else {}),
         "source_split": "validation",
     }
 
