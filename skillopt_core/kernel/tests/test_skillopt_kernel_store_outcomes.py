@@ -383,3 +383,10 @@ def test_a_row_of_results_keeps_the_names_that_people_know() -> None:
     assert (lost["hard"], lost["soft"], lost["fail_reason"], lost["missing"]) == (
         None, None, "endpoint: down", "endpoint",
     )  # fmt: skip
+
+
+def test_a_task_is_the_same_wherever_its_files_lie():
+    here = Task("t", inputs={"page": "0a1b"}, files={"page.png": "/here/page.png"})
+    assert here.content_hash() == attrs.evolve(here, files={"page.png": "/there/page.png"}).content_hash()
+    assert here.content_hash() != attrs.evolve(here, files={"other.png": "/here/page.png"}).content_hash()
+    assert here.content_hash() != attrs.evolve(here, inputs={"page": "9f"}).content_hash()

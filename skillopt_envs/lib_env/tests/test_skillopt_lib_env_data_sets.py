@@ -42,6 +42,14 @@ def test_rows_of_all_splits_come_in_order_with_their_place(folder):
     ]
 
 
+def test_of_the_files_that_are_named_alone_rows_are_read(folder):
+    place = folder([row("a")], [row("b"), row("a")])
+    found = rows_of_ids(place, "key", {"a"}, files={"validation": "validation*"})
+    assert [item.where for item in found] == [f"{place}, split validation, row 2"]
+    with pytest.raises(DataError, match=r"the data set '\S*set' cannot be loaded"):
+        rows_of_ids(place, "key", {"a"}, files={"validation": "nowhere*"})
+
+
 def test_ids_that_are_numbers_are_found_by_their_text(folder):
     place = folder([{"key": 7, "question": "?"}, {"key": 8, "question": "?"}])
     assert [item.fields["key"] for item in rows_of_ids(place, "key", {"8"})] == [8]

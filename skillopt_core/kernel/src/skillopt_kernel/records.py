@@ -47,7 +47,8 @@ class Task:
     kind       the task type, for reports by type; empty when the benchmark has none
     inputs     what the target may see, JSON values by name
     reference  what only scoring may see (and, of training tasks, the optimizer); `None` once hidden
-    files      relative name -> absolute path of files that the target may see
+    files      relative name -> absolute path of files that the target may see; the paths are no part of what the task
+               is, so that data can be moved: an environment puts digests of their content into `inputs`
     """
 
     id: str
@@ -61,13 +62,13 @@ class Task:
         return attrs.evolve(self, reference=None)
 
     def content_hash(self) -> str:
-        """16 hex digits over everything that can change an outcome, the reference included."""
+        """16 hex digits over everything that can change an outcome, the reference included; of `files` the names."""
         return self._content_hash
 
     @cached_property
     def _content_hash(self) -> str:
         content = json.dumps(
-            [self.id, self.kind, self.inputs, self.reference, dict(self.files)],
+            [self.id, self.kind, self.inputs, self.reference, dict.fromkeys(self.files)],
             sort_keys=True,
             ensure_ascii=False,
             default=str,

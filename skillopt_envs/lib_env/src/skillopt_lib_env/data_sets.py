@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -44,16 +44,18 @@ def rows_of_ids(
     *,
     config: str = "",
     revision: str = "",
+    files: Mapping[str, str] | None = None,
     extra: str = "datasets",
 ) -> list[Item]:
     """The rows of all splits of a data set whose `column` holds one of `ids`, in order; only these are read whole.
 
+    files: split -> pattern of its files in the data set, so that no others are fetched; `None`: all of its splits.
     `name`, `config`, `revision` and `extra` as in `read_data_set`, and raises as it does; and `DataError` where the
     data set has no such column, or a row holds nothing in it.
     """
     datasets = _package(name, extra)
     with _loading(f"the data set {name!r}"):
-        loaded = datasets.load_dataset(name, config or None, revision=revision or None)
+        loaded = datasets.load_dataset(name, config or None, revision=revision or None, data_files=files)
         found: list[Item] = []
         for split, table in loaded.items():
             where = f"{name}, split {split}"

@@ -34,10 +34,11 @@ def _folder(context: click.Context, parameter: click.Parameter, text: str) -> Pa
     return package_path(text, "--manifest") if text.startswith(PREFIX) else Path(text)
 
 
-def split_options(name: str, *, manifest: str) -> Callable[[Command], Command]:
+def split_options(name: str, *, manifest: str, folder: str = "") -> Callable[[Command], Command]:
     """The options `--out`, `--manifest` and `--replace` of a command that writes a published split.
 
-    name      of the environment; the folder is `data/<name>_split`, where its packaged configuration looks
+    name      of the environment
+    folder    where its packaged configuration looks for the split; empty: `data/<name>_split`
     manifest  of the published split: a folder, or `package:import_name/folder`
     """
 
@@ -55,7 +56,7 @@ def split_options(name: str, *, manifest: str) -> Callable[[Command], Command]:
             click.option(
                 "--out",
                 type=click.Path(path_type=Path),
-                default=Path("data") / f"{name}_split",
+                default=Path(folder or f"data/{name}_split"),
                 show_default=True,
                 metavar="FOLDER",
                 help="Where the split is written.",

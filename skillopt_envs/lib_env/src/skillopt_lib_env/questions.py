@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from attrs import frozen
-from skillopt_kernel.models.requests import AgentJob, Message
+from skillopt_kernel.models.requests import AgentJob, ImagePart, Message, Part, TextPart
 from skillopt_kernel.records import Attempt
 
 from skillopt_lib_env.answers import AnswerText, last_answer, last_line
@@ -60,17 +60,23 @@ def ask(
     max_turns: int = 1,
     max_tokens: int | None = None,
     read: Reader = answer_or_last_line,
+    images: Sequence[ImagePart] = (),
+    files: Mapping[str, bytes] | None = None,
 ) -> Attempt:
     """Ask the target, then up to `max_turns - 1` times to check its answer, until such a reply has tags.
+
+    images  shown to a chat model after the question
+    files   laid into an agent program's workspace, by relative path; the question tells it of them
 
     An agent program gets one job, in which it looks and checks as it likes. The attempt's state has `reason` (why no
     pair of tags held the answer) and, of a chat model, `cut_off` (whether the reply ended at the token limit).
     """
     if target.kind == "agent":
-        answer = read(target.agent(AgentJob(form.job(question), skill)).message)
+        answer = read(target.agent(AgentJob(form.job(question), skill, files or {})).message)
         ended = None if answer.text else "empty_answer"
         return Attempt(answer.text, target.trajectory, {"reason": answer.reason}, ended=ended)
-    messages = [Message("system", form.system(skill)), Message("user", question)]
+    content: str | tuple[Part, ...] = (TextPart(question), *images) if images else question
+    messages = [Message("system", form.system(skill)), Message("user", content)]
     reply = target.chat(messages, max_tokens=max_tokens)
     answer = read(reply.text)
     ended = _ending(answer, reply)
