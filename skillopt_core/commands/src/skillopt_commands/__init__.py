@@ -29,3 +29,4 @@ hooks_command = _command("hooks", "skillopt_commands.hooks:hooks", "List the hoo
 doctor_command = _command(
     "doctor", "skillopt_commands.doctor:doctor", "Check what is installed, and all that a training needs"
 )
+data_command = _command("data", "skillopt_commands.data:data", "Fetch the data of a benchmark into a folder")

@@ -36,6 +36,8 @@ def show(kind: str, name: str) -> None:
         echo(f"  used when one of these is true: {', '.join(manifest.keys)}")
     if manifest.needs:
         echo(f"  needs the environment variables {', '.join(manifest.needs)}")
+    if manifest.data:
+        echo(f"  `skillopt data {name}` fetches its data")
     settings = settings_class(manifest)
     if settings is None:
         echo("settings: none")

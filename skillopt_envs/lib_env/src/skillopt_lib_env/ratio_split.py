@@ -114,13 +114,17 @@ def write_splits(
     `parts` maps "train", "selection" and "test" to raw items. The manifest, written last, says that the split is
     complete: `{source_data_path, split_mode, split_ratio, split_seed, counts}`.
     """
-    documents: dict[str, Any] = {f"{FOLDERS[part]}/items.json": list(parts.get(part, ())) for part in PARTS}
-    documents["split_manifest.json"] = {
-        "source_data_path": source,
-        "split_mode": "ratio",
-        "split_ratio": ratio,
-        "split_seed": seed,
-        "counts": {FOLDERS[part]: len(parts.get(part, ())) for part in PARTS},
-    }
+    facts = {"source_data_path": source, "split_mode": "ratio", "split_ratio": ratio, "split_seed": seed}
+    write_parts(folder, parts, facts)
+
+
+def write_parts(folder: Path, parts: Mapping[str, Sequence[Mapping[str, Any]]], facts: Mapping[str, Any]) -> None:
+    """Write `<folder>/<part's folder>/items.json`, and `split_manifest.json` with `facts` and the counts.
+
+    Each file is replaced as a whole; the manifest, written last, says that the split is complete.
+    """
+    counts = {name: len(parts.get(part, ())) for part, name in FOLDERS.items()}
+    documents: dict[str, Any] = {f"{name}/items.json": list(parts.get(part, ())) for part, name in FOLDERS.items()}
+    documents["split_manifest.json"] = {**facts, "counts": counts}
     for name, content in documents.items():
         write_text(folder / name, json.dumps(content, ensure_ascii=False, indent=2) + "\n")

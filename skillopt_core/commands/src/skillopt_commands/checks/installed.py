@@ -40,12 +40,14 @@ def check_installed(report: Report, *, listed: bool) -> None:
 
 
 def broken(plugins: Iterable[Installed]) -> Iterator[tuple[Installed, str]]:
-    """The plugins whose manifest, settings class or factory cannot be loaded, each with the reason."""
+    """The plugins whose manifest, settings class, factory or data command cannot be loaded, each with the reason."""
     for plugin in plugins:
         try:
             find(plugin.kind, plugin.name)
             manifest = read_manifest(plugin)
             settings_class(manifest)
             load_part(manifest, manifest.factory)
+            if manifest.data:
+                load_part(manifest, manifest.data)
         except PluginError as error:
             yield plugin, str(error)

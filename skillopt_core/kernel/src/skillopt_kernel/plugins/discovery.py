@@ -126,10 +126,8 @@ def read_manifest(
     if type(manifest.api) is not int or manifest.api not in ACCEPTED_APIS:
         raise PluginApiMismatch(kind, name, owner, manifest.api, where)
     if (manifest.kind, manifest.name) != (kind, name):
-        problem = (
-            f"its manifest {plugin.value} says {manifest.kind!r} {manifest.name!r}, but its entry point is "
-            f"{name!r} in the group {KINDS[kind]!r}"
-        )
+        told = f"its manifest {plugin.value} says {manifest.kind!r} {manifest.name!r}"
+        problem = f"{told}, but its entry point is {name!r} in the group {KINDS[kind]!r}"
         raise PluginBroken(kind, name, owner, problem, where)
     return manifest
 

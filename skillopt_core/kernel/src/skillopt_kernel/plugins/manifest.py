@@ -31,6 +31,7 @@ class Manifest(NamedTuple):
     prefix    for backends: what its keys in `model` begin with, e.g. "qwen_chat_"; empty: fields bear whole keys
     needs     names of environment variables without which it cannot work, for `skillopt doctor`
     keys      for hook plugins: keys of known sections that mean "use me", e.g. ("evaluation.use_x",)
+    data      for environments: "package.module:command", the click command that `skillopt data NAME` runs
     """
 
     kind: str
@@ -43,3 +44,4 @@ class Manifest(NamedTuple):
     prefix: str = ""
     needs: tuple[str, ...] = ()
     keys: tuple[str, ...] = ()
+    data: str = ""
