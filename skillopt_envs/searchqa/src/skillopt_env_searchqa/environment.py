@@ -10,27 +10,20 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from skillopt_kernel.models.requests import AgentJob, Message
 from skillopt_kernel.records import Attempt, Score, Splits, Task
 from skillopt_kernel.store.patterns import clipped
-from skillopt_lib_env.answers import AnswerText, last_answer, last_line
 from skillopt_lib_env.documents import documents, truncated_documents
 from skillopt_lib_env.normalise import squad_normalised
+from skillopt_lib_env.questions import about_form, ask
 from skillopt_lib_env.split_loading import load_splits
 
-from skillopt_env_searchqa.prompts import CHECK_AGAIN, agent_prompt, system_prompt, user_prompt
+from skillopt_env_searchqa.prompts import FORM, question_text
 from skillopt_env_searchqa.settings import SearchQASettings
 from skillopt_env_searchqa.tasks import HOW_TO_MAKE_DATA, task_of
 
 if TYPE_CHECKING:
     from skillopt_kernel.interfaces import DriverContext, Judge, Scorer, Target
-    from skillopt_kernel.models.requests import ChatReply
 
-FORM_PROBLEMS = {
-    "unclosed": "The answer tag was opened and not closed, so the whole last line was taken as the answer.",
-    "no_tag": "The reply had no answer tags, so its last line was taken as the answer.",
-    "empty": "The reply had no text beside its reasoning.",
-}
 LONGEST_SNIPPET = 240
 LONGEST_DESCRIPTION = 100
 
@@ -57,37 +50,20 @@ class SearchQAEnvironment:
         load_splits(self._common, task_of, name="searchqa", folder=folder)
 
     def attempt(self, task: Task, skill: str, target: Target) -> Attempt:
-        """Ask the target, then up to `max_turns - 1` times to check its answer, until such a reply has tags.
-
-        An agent program gets one job, in which it looks and checks as it likes.
-        """
-        if target.kind == "agent":
-            return self._attempt_as_job(task, skill, target)
-        messages = [
-            Message("system", system_prompt(skill)),
-            Message("user", user_prompt(task.inputs["question"], self._shown_context(task))),
-        ]
-        answer, reply = self._ask(target, messages)
-        ended = _ending(answer, reply)
-        turns_left = self._settings.max_turns - 1 if ended is None else 0
-        latest = reply
-        for _ in range(turns_left):
-            messages += [Message("assistant", latest.text), Message("user", CHECK_AGAIN)]
-            checked, latest = self._ask(target, messages)
-            if checked.found or (not answer.found and checked.text):
-                answer, reply = checked, latest
-            if checked.found or _ending(checked, latest):  # a check that fails leaves what was answered standing
-                break
-        state = {"reason": answer.reason, "cut_off": reply.finish == "length"}
-        return Attempt(answer.text, trajectory=target.trajectory, state=state, ended=ended)
+        """Ask for the answer to the clue; see `skillopt_lib_env.questions.ask`."""
+        return ask(
+            FORM,
+            question_text(task.inputs["question"], self._shown_context(task)),
+            skill,
+            target,
+            max_turns=self._settings.max_turns,
+            max_tokens=self._settings.max_completion_tokens,
+        )
 
     def score(self, task: Task, attempt: Attempt, judge: Judge) -> Score:
         """hard: official exact match; soft: official token F1; the scorer's further scores by name."""
         score = self._scorer.score(attempt.output, task.reference, task, judge)
-        notes = [FORM_PROBLEMS.get(attempt.state.get("reason", ""), "")]
-        if attempt.state.get("cut_off"):
-            notes.append("The reply was cut off at the token limit.")
-        feedback = " ".join(text for text in (score.feedback, *notes) if text)
+        feedback = " ".join(filter(None, (score.feedback, about_form(attempt.state))))
         return Score(score.hard, score.soft, feedback, score.named)
 
     def evidence(self, task: Task, attempt: Attempt) -> Mapping[str, str]:
@@ -106,16 +82,6 @@ class SearchQAEnvironment:
 
         return files("skillopt_env_searchqa").joinpath("initial_skill.md").read_text("utf-8")
 
-    def _ask(self, target: Target, messages: list[Message]) -> tuple[AnswerText, ChatReply]:
-        reply = target.chat(messages, max_tokens=self._settings.max_completion_tokens)
-        return _answer_in(reply.text), reply
-
-    def _attempt_as_job(self, task: Task, skill: str, target: Target) -> Attempt:
-        prompt = agent_prompt(task.inputs["question"], self._shown_context(task))
-        answer = _answer_in(target.agent(AgentJob(prompt, skill)).message)
-        ended = None if answer.text else "empty_answer"
-        return Attempt(answer.text, target.trajectory, {"reason": answer.reason}, ended=ended)
-
     def _shown_context(self, task: Task) -> str:
         return truncated_documents(task.inputs.get("context", ""), self._settings.context_limit)
 
@@ -130,20 +96,6 @@ class SearchQAEnvironment:
                     return f"Document {number} of {len(pieces)} names {answer!r}: {_snippet(piece, answer)}"
         cut = ", which was cut to its length limit" if shown != task.inputs.get("context", "") else ""
         return f"No document of the context{cut} names an accepted answer."
-
-
-def _answer_in(text: str) -> AnswerText:
-    answer = last_answer(text)
-    if answer.reason == "unclosed":
-        # Scored as the benchmark's scripts would: without a complete pair, the last line is the answer.
-        return AnswerText(last_line(text), False, "unclosed")
-    return answer
-
-
-def _ending(answer: AnswerText, reply: ChatReply) -> str | None:
-    if reply.finish == "filtered":
-        return "refused"
-    return None if answer.text else "empty_answer"
 
 
 def _names(text: str, answer: str) -> bool:
