@@ -17,6 +17,15 @@ ToTask = Callable[[Item], Task | None]
 """Makes a task of a raw item; `None` leaves the item out; raises `item.problem(sentence)` for a bad one."""
 
 
+Find = Callable[[Path], Path]
+"""What of a folder that is to be split is read; raises `DataError`."""
+
+
+def only_file_in(folder: Path) -> Path:
+    """The one data file of `folder`. Raises `DataError` where there is none, or several."""
+    return data_file_in(folder, single=True)
+
+
 class SplitSettings(Protocol):
     """What of the section `env` says where tasks come from; the kernel's settings of the section have it all."""
 
@@ -44,6 +53,7 @@ def load_splits(
     folder: Path | None = None,
     cure: str = "",
     read: Callable[[Path], Sequence[Item]] = read_items,
+    find: Find = only_file_in,
 ) -> Splits:
     """The checked splits that `settings` ask for, each cut to its first `limit` tasks.
 
@@ -51,6 +61,7 @@ def load_splits(
     folder  the run's folder: a split by ratio is written to `split_output_dir`, else below `folder`, else nowhere
     cure    how data for this environment is made, added to the errors about data that is missing
     read    reads one data file
+    find    what of a folder that is to be split `read` is given: its one data file; or the folder, where it reads those
 
     Raises `DataError` for data that is missing, malformed, overlapping, too small or filtered out.
     """
@@ -58,7 +69,7 @@ def load_splits(
         loaded = _from_folder(settings.split_dir, to_task, cure, read)
         where = str(settings.split_dir)
     elif settings.split_mode == "ratio":
-        loaded = _from_ratio(settings, to_task, name, folder, cure, read)
+        loaded = _from_ratio(settings, to_task, name, folder, cure, read, find)
         where = str(settings.data_path)
     else:
         raise DataError(f"env.split_mode is {settings.split_mode!r}; it must be 'split_dir' or 'ratio'.")
@@ -91,9 +102,10 @@ def _from_ratio(
     folder: Path | None,
     cure: str,
     read: Callable[[Path], Sequence[Item]],
+    find: Find,
 ) -> Splits:
     ratio = parse_split_ratio(settings.split_ratio)
-    path = _raw_file(settings.data_path, cure)
+    path = _raw_file(settings.data_path, cure, find)
     items = read(path)
     kept = [(item, task) for item in items if (task := to_task(item)) is not None]
     _refuse_nothing(len(items), len(kept), path, "data")
@@ -113,7 +125,7 @@ def _from_ratio(
     return Splits(*(tuple(task for _, task in cut[part]) for part in PARTS))
 
 
-def _raw_file(path: Path | None, cure: str) -> Path:
+def _raw_file(path: Path | None, cure: str, find: Find) -> Path:
     if path is None:
         raise _missing("env.split_mode is 'ratio', but env.data_path names no data to split", cure)
     if not path.exists():
@@ -124,7 +136,7 @@ def _raw_file(path: Path | None, cure: str) -> Path:
         raise DataError(
             f"env.data_path: {path} is split already. Set env.split_mode to split_dir and env.split_dir to that folder."
         )
-    return data_file_in(path, single=True)
+    return find(path)
 
 
 def _tasks(items: Sequence[Item], to_task: ToTask, path: Path, part: str) -> tuple[Task, ...]:
