@@ -240,7 +240,7 @@ def test_both_split_modes_are_loaded(tmp_path):
         ({"id": "a", "question": "Q?", "answers": [" "]}, "item 1: the list 'answers' is empty"),
         ({"id": "a", "question": "Q?", "answers": 3.5, "context": []}, "item 1: the field 'context' must be text"),
         ({"question": "Q?", "answers": ["x"]}, "item 1: the field 'id' is missing"),
-        ({"id": "a"}, "item 1: the file lists ids only .*lucadiliello/searchqa"),
+        ({"id": "a"}, "item 1: the file lists ids only .*skillopt data searchqa"),
     ],
 )
 def test_a_bad_row_is_an_error_that_names_it(tmp_path, row, message):

@@ -118,5 +118,5 @@ def test_the_published_manifest_is_a_valid_split():
 def test_the_manifest_itself_is_refused_as_data_with_what_to_do():
     common = EnvSettings(name="searchqa", split_mode="split_dir", split_dir=DATA / "searchqa" / "manifest")
     made = make_driver("env", "searchqa", SearchQASettings(), DriverContext(logging.getLogger("test"), common=common))
-    with pytest.raises(DataError, match=r"item 1: the file lists ids only .*lucadiliello/searchqa"):
+    with pytest.raises(DataError, match=r"item 1: the file lists ids only .*skillopt data searchqa"):
         made.splits()

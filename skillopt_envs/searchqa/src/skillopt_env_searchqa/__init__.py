@@ -11,6 +11,7 @@ plugin = Manifest(
     factory="skillopt_env_searchqa.environment:SearchQAEnvironment",
     settings="skillopt_env_searchqa.settings:SearchQASettings",
     section="env",
+    data="skillopt_env_searchqa.data:data",
 )
 
 __getattr__ = lazy_version("skillopt-env-searchqa")

@@ -9,9 +9,9 @@ from skillopt_lib_env.data_files import Item
 DEFAULT_KIND = "qa"
 
 HOW_TO_MAKE_DATA = (
-    "The data is not shipped. Make a folder with train/items.json, val/items.json and test/items.json, each a list of "
-    '{"id", "question", "context", "answers"} (rows of the data set lucadiliello/searchqa, their "key" as "id"), and '
-    "name it: `-o env.split_dir=FOLDER train.train_size=0`; or let one file of such rows be split: "
+    "The data is not shipped: `skillopt data searchqa` writes the published split. For other data, make a folder with "
+    'train/items.json, val/items.json and test/items.json, each a list of {"id", "question", "context", "answers"}, '
+    "and name it: `-o env.split_dir=FOLDER train.train_size=0`; or let one file of such rows be split: "
     "`-o env.split_mode=ratio env.data_path=FILE train.train_size=0`. `skillopt train demo` needs no data."
 )
 
