@@ -155,7 +155,7 @@ def test_unshuffled_choices_are_warned_of(environment, caplog):
 def test_the_stock_option_is_warned_of_and_left_out_where_that_is_asked_for(environment, caplog):
     with caplog.at_level(logging.WARNING):
         environment().splits()
-    assert f'3 of the 16 questions offer "{STOCK_OPTION}", which is right wherever it stands' in caplog.text
+    assert f'3 of the 16 questions offer "{STOCK_OPTION}", right in all 3 of them' in caplog.text
     caplog.clear()
     with caplog.at_level(logging.WARNING):
         splits = environment(clean_items=True).splits()
@@ -208,3 +208,15 @@ def test_an_item_without_a_number_gets_its_place(tmp_path):
     rows = [{"month": "m", "question": "Q?", "choices": ["x", "y"], "correct_choice": "A"}] * 2
     (tmp_path / "qa_m_final.json").write_text(json.dumps(rows))
     assert [question_of(row).id for row in read_questions(tmp_path)] == ["m:1", "m:2"]
+
+
+def test_the_warning_tells_how_often_the_stock_option_is_right(environment, tmp_path, caplog):
+    rows = [
+        {"month": "m", "question": "Q?", "choices": ["x", STOCK_OPTION], "correct_choice": "AB"[n % 2]}
+        for n in range(9)
+    ]
+    (tmp_path / "qa_m_final.json").write_text(json.dumps(rows))
+    with caplog.at_level(logging.WARNING):
+        environment({"data_path": tmp_path}).splits()
+    assert "9 of the 9 questions offer" in caplog.text
+    assert "right in 4 of them" in caplog.text

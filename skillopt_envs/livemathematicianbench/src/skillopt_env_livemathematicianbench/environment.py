@@ -23,7 +23,7 @@ from skillopt_env_livemathematicianbench.questions import (
     HOW_TO_MAKE_DATA,
     STOCK_OPTION,
     Choice,
-    Question,
+    is_stock_option,
     question_of,
     shuffled,
 )
@@ -138,11 +138,13 @@ class LiveMathematicianBenchEnvironment:
     def _warn(self, splits: Splits) -> None:
         """Of what a skill could learn in place of the mathematics."""
         tasks = [task for part in PARTS for task in getattr(splits, part)]
-        stock = sum(_offers_stock_option(task) for task in tasks)
+        stock = [(task.reference["label"], label) for task in tasks if (label := _stock_label(task))]
         if stock:
+            right = sum(one == other for one, other in stock)
+            often = f"all {right}" if right == len(stock) else f"{right}"
             self._logger.warning(
-                f'{stock} of the {len(tasks)} questions offer "{STOCK_OPTION}", which is right wherever it stands: '
-                f"a skill can learn this in place of the mathematics. env.clean_items: true leaves these questions out."
+                f'{len(stock)} of the {len(tasks)} questions offer "{STOCK_OPTION}", right in {often} of them. '
+                f"A skill can learn this in place of the mathematics; env.clean_items: true leaves these questions out."
             )
         labels = {task.reference["label"] for task in tasks}
         if not self._settings.shuffle_choices and len(labels) == 1 and len(tasks) > 1:
@@ -157,9 +159,9 @@ def choices_of(task: Task) -> Sequence[Choice]:
     return [Choice(choice["label"], choice["text"]) for choice in task.inputs["choices"]]
 
 
-def _offers_stock_option(task: Task) -> bool:
-    question = Question(task.id, "", tuple(choices_of(task)), task.reference["label"])
-    return question.has_stock_option
+def _stock_label(task: Task) -> str | None:
+    """The label of the stock option, where the task offers it."""
+    return next((choice.label for choice in choices_of(task) if is_stock_option(choice)), None)
 
 
 def _feedback(answer: str, found: Choice | None, right: Choice) -> str:

@@ -56,7 +56,12 @@ class Question:
     @property
     def has_stock_option(self) -> bool:
         """Whether one of the choices is the stock option."""
-        return any(_plain(choice.text) == _plain(STOCK_OPTION) for choice in self.choices)
+        return any(is_stock_option(choice) for choice in self.choices)
+
+
+def is_stock_option(choice: Choice) -> bool:
+    """Whether a choice has the stock option's text, whatever its blanks."""
+    return _plain(choice.text) == _plain(STOCK_OPTION)
 
 
 def question_of(item: Item) -> Question:
