@@ -56,7 +56,7 @@ def data(sources: tuple[Path, ...], clean: bool, out: Path, manifest: Path, repl
     stock = sum(question_of(row).has_stock_option for part in PARTS for row in parts[part])
     if stock:
         echo(
-            f'Of these, {stock} offer "{STOCK_OPTION}", which is right wherever it stands there. -o env.clean_items=true '
+            f'Of these, {stock} offer "{STOCK_OPTION}", which is right wherever it stands. -o env.clean_items=true '
             f"leaves them out of a run, --clean out of the split."
         )
 
