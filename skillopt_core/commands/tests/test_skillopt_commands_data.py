@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -15,13 +15,13 @@ from skillopt_kernel import Manifest, PLUGIN_API
 
 def env(name, data=""):
     return Manifest(
-        kind="env", name=name, api=PLUGIN_API, summary=f"tasks of {name}", factory="acme_parts:Nothing", data=data
+        kind="env", name=name, api=PLUGIN_API, summary=f"tasks of {name}", factory="fetching_parts:Nothing", data=data
     )
 
-fetched = env("fetched", "acme_parts:command")
+fetched = env("fetched", "fetching_parts:command")
 own = env("own")
-absent = env("absent", "acme_parts:no_such_thing")
-wrong = env("wrong", "acme_parts:Nothing")
+absent = env("absent", "fetching_parts:no_such_thing")
+wrong = env("wrong", "fetching_parts:Nothing")
 """
 PARTS = """
 import click
@@ -45,19 +45,19 @@ Run = Callable[..., tuple[int, str]]
 
 
 @pytest.fixture
-def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Environments of a third party, installed as any distribution is."""
-    metadata = tmp_path / "acme_envs-1.0.dist-info"
+    metadata = tmp_path / "fetching_envs-1.0.dist-info"
     metadata.mkdir()
-    (tmp_path / "acme_envs.py").write_text(MODULE)
-    (tmp_path / "acme_parts.py").write_text(PARTS)
+    (tmp_path / "fetching_envs.py").write_text(MODULE)
+    (tmp_path / "fetching_parts.py").write_text(PARTS)
     (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: acme-envs\nVersion: 1.0\n")
-    names = "".join(f"{name} = acme_envs:{name}\n" for name in ("fetched", "own", "absent", "wrong"))
-    (metadata / "entry_points.txt").write_text(f"[skillopt.envs]\n{names}broken = acme_envs:nothing\n")
+    names = "".join(f"{name} = fetching_envs:{name}\n" for name in ("fetched", "own", "absent", "wrong"))
+    (metadata / "entry_points.txt").write_text(f"[skillopt.envs]\n{names}broken = fetching_envs:nothing\n")
     monkeypatch.syspath_prepend(str(tmp_path))
-    for name in ("acme_envs", "acme_parts"):
-        monkeypatch.delitem(sys.modules, name, raising=False)
-    return tmp_path
+    yield tmp_path
+    for name in ("fetching_envs", "fetching_parts"):
+        sys.modules.pop(name, None)
 
 
 @pytest.fixture
@@ -71,7 +71,7 @@ def run(installed: Path, capsys: pytest.CaptureFixture[str]) -> Run:
 
 
 def test_environments_with_data_are_listed_without_importing_their_commands(installed: Path, run: Run) -> None:
-    (installed / "acme_parts.py").write_text("raise SystemExit('imported')\n")
+    (installed / "fetching_parts.py").write_text("raise SystemExit('imported')\n")
     for words in (("data",), ("data", "--help")):
         code, text = run(*words)
         assert code == 0
@@ -96,7 +96,7 @@ def test_the_command_of_an_environment_runs_with_its_options_and_errors(run: Run
         ("fetchd", ("there is no environment named 'fetchd'. Did you mean 'fetched'?",)),
         ("spreadsheetbench", ("Install it with: pip install skillopt-env-spreadsheetbench.",)),
         ("absent", ("'absent' of acme-envs 1.0 is installed but cannot be used", "no_such_thing")),
-        ("wrong", ("'wrong' of acme-envs 1.0", "acme_parts:Nothing is not a click command")),
+        ("wrong", ("'wrong' of acme-envs 1.0", "fetching_parts:Nothing is not a click command")),
     ],
 )
 def test_what_cannot_be_fetched_is_a_sentence(run: Run, name: str, words: tuple[str, ...]) -> None:
