@@ -99,8 +99,8 @@ class Environment(Protocol):
 
     Optional methods, found by name: `evidence(task, attempt) -> Mapping[str, str]` (named sections for analysts,
     training tasks only), `prompts() -> Mapping[str, str]` (analyst prompts of its own), `describe(task) -> str` (one
-    line for reports), `initial_skill() -> str` (where training starts when the configuration names no skill),
-    `save_splits(folder)` (write what a split by ratio gave) and `check() -> list[Finding]`.
+    line for reports), `initial_skill() -> str` (where training starts when none is named), `notes() -> Sequence[str]`
+    (sentences for the summary), `save_splits(folder)` (write what a split by ratio gave), `check() -> list[Finding]`.
     """
 
     targets: frozenset[str]
