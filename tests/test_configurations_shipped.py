@@ -15,7 +15,7 @@ from skillopt_kernel.config.packaged import package_path
 from skillopt_kernel.config.tree import plain
 
 CONFIGS = Path(__file__).parent.parent / "configs"
-NOT_BUILT = ("officeqa", "spreadsheetbench", "alfworld")
+NOT_BUILT = ("spreadsheetbench", "alfworld")
 """Benchmarks whose configuration is here although there is no distribution of the environment yet."""
 
 SIMULATED = ["model.backend=simulated", "model.simulated_world=package:skillopt_env_searchqa/demo/world.yaml"]

@@ -1,16 +1,18 @@
 """The suites are held to what they are for: each sound plugin passes, and each of these defects is found."""
 
 import json
+from pathlib import Path
 
 import attrs
 import pytest
 import skillopt_testkit
-from skillopt_kernel.errors import Cancelled
+from skillopt_kernel.errors import Cancelled, ModelError
 from skillopt_kernel.gating import ScoreGate
 from skillopt_kernel.interfaces import Moment
 from skillopt_kernel.models.requests import Message
 from skillopt_kernel.records import Attempt, EditBudget, GateDecision, Score, Splits, Task
 from skillopt_testkit.conformance.environment import EnvironmentConformance
+from skillopt_testkit.conformance.environment_promises import FAULTS, ODD_IDS, ODD_SKILLS
 from skillopt_testkit.conformance.gate import GateConformance, random_scores, trial_of
 from skillopt_testkit.conformance.hooks import EVENT_DATA, examples
 from skillopt_testkit.conformance.scheduler import SchedulerConformance
@@ -224,6 +226,118 @@ def test_the_environment_suite_finds_what_breaks_the_contract():
         suite.test_an_attempt_that_is_cut_off_lets_it_pass(SwallowsTheDeadline(), tasks)
     with pytest.raises(AssertionError, match="unique"):
         suite.test_splits_are_sound(SameIds().splits())
+
+
+class RemembersReferences(SmallEnvironment):
+    """Tells the target an answer once it has scored with it."""
+
+    def __init__(self):
+        self.known = {}
+
+    def score(self, task, attempt, judge):
+        self.known[task.id] = task.reference
+        return super().score(task, attempt, judge)
+
+    def attempt(self, task, skill, target):
+        return super().attempt(task, skill + self.known.get(task.id, ""), target)
+
+
+class TellsReferences(SmallEnvironment):
+    """Keeps the references when it loads the splits, and tells them."""
+
+    def splits(self):
+        def wordy(tasks):
+            return tuple(attrs.evolve(task, reference=f"the number {task.reference}") for task in tasks)
+
+        loaded = super().splits()
+        return Splits(*map(wordy, (loaded.train, loaded.selection, loaded.test)))
+
+    def attempt(self, task, skill, target):
+        known = {each.id: each.reference for each in tasks_of(self)}
+        return super().attempt(task, f"{skill} (it is {known[task.id]})", target)
+
+
+class SwallowsFaults(SmallEnvironment):
+    """Takes an outage for a wrong answer."""
+
+    def attempt(self, task, skill, target):
+        try:
+            return super().attempt(task, skill, target)
+        except ModelError:
+            return Attempt("", ended="empty_answer")
+
+
+class FillsTheSkill(SmallEnvironment):
+    def attempt(self, task, skill, target):
+        return super().attempt(task, skill.replace("{question}", task.inputs["question"]), target)
+
+
+class CutsTheSkill(SmallEnvironment):
+    def attempt(self, task, skill, target):
+        return super().attempt(task, skill[:10_000], target)
+
+
+class WritesFilesById(SmallEnvironment):
+    def attempt(self, task, skill, target):
+        Path("".join(letter for letter in task.id if letter.isalpha())[:9] or "id").write_text("x")
+        return super().attempt(task, skill, target)
+
+
+class KeepsTuples(SmallEnvironment):
+    def attempt(self, task, skill, target):
+        return attrs.evolve(super().attempt(task, skill, target), state={"turns": (1, 2)})
+
+
+class QuotesAll(SmallEnvironment):
+    def score(self, task, attempt, judge):
+        return Score(0.0, 0.0, f"Wrong: {attempt.output}")
+
+
+def test_the_environment_suite_finds_leaks_and_memory():
+    suite, sound = SmallSuite(), SmallEnvironment()
+    tasks = tasks_of(sound)
+    suite.test_what_the_target_is_asked_depends_on_task_and_skill_alone(sound, SmallEnvironment(), tasks)
+    with pytest.raises(AssertionError, match="is asked otherwise another time"):
+        suite.test_what_the_target_is_asked_depends_on_task_and_skill_alone(
+            RemembersReferences(), RemembersReferences(), tasks
+        )
+    suite.test_no_text_of_a_reference_is_told_to_the_target(sound, tasks)
+    with pytest.raises(AssertionError, match=r"of the reference of task t0 leaked"):
+        suite.test_no_text_of_a_reference_is_told_to_the_target(TellsReferences(), tasks_of(TellsReferences()))
+
+
+def test_the_environment_suite_finds_an_outage_that_is_taken_for_an_answer():
+    suite, tasks = SmallSuite(), tasks_of(SmallEnvironment())
+    for fault in FAULTS:
+        suite.test_faults_of_a_call_are_let_pass(SmallEnvironment(), tasks, fault)
+        with pytest.raises(pytest.fail.Exception):
+            suite.test_faults_of_a_call_are_let_pass(SwallowsFaults(), tasks, fault)
+
+
+def test_the_environment_suite_finds_skills_that_are_changed():
+    suite, tasks = SmallSuite(), tasks_of(SmallEnvironment())
+    for skill in ODD_SKILLS:
+        suite.test_skills_of_any_kind_reach_the_target_whole(SmallEnvironment(), tasks, skill)
+    with pytest.raises(AssertionError):
+        suite.test_skills_of_any_kind_reach_the_target_whole(FillsTheSkill(), tasks, ODD_SKILLS[0])
+    with pytest.raises(AssertionError):
+        suite.test_skills_of_any_kind_reach_the_target_whole(CutsTheSkill(), tasks, ODD_SKILLS[2])
+
+
+def test_the_environment_suite_finds_files_by_id_states_that_are_no_json_and_feedback_without_end(
+    tmp_path, monkeypatch
+):
+    suite, tasks = SmallSuite(), tasks_of(SmallEnvironment())
+    for number, odd in enumerate(ODD_IDS):
+        suite.test_ids_of_any_kind_do_no_harm(SmallEnvironment(), tasks, odd, tmp_path / str(number), monkeypatch)
+    with pytest.raises(AssertionError, match="a file was written"):
+        suite.test_ids_of_any_kind_do_no_harm(WritesFilesById(), tasks, "../../x", tmp_path / "by_id", monkeypatch)
+    suite.test_an_attempt_that_was_stored_scores_the_same(SmallEnvironment(), SmallEnvironment(), tasks)
+    with pytest.raises(AssertionError, match="state is JSON"):
+        suite.test_an_attempt_that_was_stored_scores_the_same(KeepsTuples(), KeepsTuples(), tasks)
+    suite.test_long_replies_are_scored_and_told_in_short(SmallEnvironment(), tasks, "x")
+    with pytest.raises(AssertionError, match="quotes the beginning"):
+        suite.test_long_replies_are_scored_and_told_in_short(QuotesAll(), tasks, "x")
 
 
 def test_the_scorer_suite_finds_a_score_without_a_reason():

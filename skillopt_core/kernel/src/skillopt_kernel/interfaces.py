@@ -99,7 +99,8 @@ class Environment(Protocol):
 
     Optional: `evidence(task, attempt) -> Mapping[str, str]` (sections for analysts, training tasks only), `prompts() ->
     Mapping[str, str]` (for analysts), `describe(task) -> str` (for reports), `initial_skill() -> str` (where none is
-    named), `save_splits(folder)`, `check() -> list[Finding]`, `further_data: str` (hash of what else counts).
+    named), `notes() -> Sequence[str]` (sentences for the summary), `save_splits(folder)`, `check() -> list[Finding]`,
+    `further_data: str` (hash of what else counts).
     """
 
     targets: frozenset[str]

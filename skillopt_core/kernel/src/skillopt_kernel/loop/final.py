@@ -198,6 +198,7 @@ def test_fields(tested: Tested) -> dict[str, Any]:
 
 def notes(run: RunContext, tested: Tested) -> Iterator[str]:
     """What a reader must know to read the numbers right."""
+    yield from getattr(run.environment, "notes", tuple)()
     evaluation, optimizer = run.settings.evaluation, run.settings.optimizer
     if early := ended_early(run.settings.train, run.state_of_run):
         yield early

@@ -17,9 +17,9 @@ from skillopt_kernel.errors import Cancelled
 from skillopt_kernel.interfaces import DriverContext
 from skillopt_kernel.models.requests import ChatReply
 from skillopt_kernel.prompting import VARIABLES
-from skillopt_kernel.records import Attempt, Outcome, Score, Splits, Task
+from skillopt_kernel.records import Outcome, Splits, Task
 
-from skillopt_testkit.conformance.common import PluginConformance
+from skillopt_testkit.conformance.environment_promises import EnvironmentPromises
 from skillopt_testkit.reflection import BUDGET, MEMORY, META, PAYLOAD, PROMPT_NAMES, ROOM, SCHEMA, reflected
 from skillopt_testkit.scripted import ScriptedJudge, ScriptedTarget
 
@@ -40,25 +40,19 @@ ODD_REPLIES = (
 )
 
 
-class EnvironmentConformance(PluginConformance):
+class EnvironmentConformance(EnvironmentPromises):
     """Subclass it, give `name`, `right_reply` and, in `env_settings`, where the data is.
 
     judge_reply  what the judge says, for environments that ask one
     sample       how many tasks of each split are tried
     """
 
-    kind = "env"
-    judge_reply: ClassVar[str] = "{}"
     sample: ClassVar[int] = 5
 
     @pytest.fixture
     def env_settings(self) -> Mapping[str, Any]:
         """The kernel's keys of the section `env`, e.g. {"split_mode": "split_dir", "split_dir": ...}."""
         return {}
-
-    def right_reply(self, task: Task) -> str:
-        """A reply of the target that solves `task`, whose reference is shown."""
-        raise NotImplementedError("give right_reply(task): what the target says when it is right")
 
     @pytest.fixture
     def context(self, env_settings: Mapping[str, Any], tmp_path: Path) -> DriverContext:
@@ -77,14 +71,6 @@ class EnvironmentConformance(PluginConformance):
     def tasks(self, splits: Splits) -> list[Task]:
         """A few tasks of each split."""
         return [task for split in attrs.astuple(splits, recurse=False) for task in split[: self.sample]]
-
-    def solved(self, driver: Any, task: Task, reply: str | ChatReply, skill: str = "") -> tuple[Attempt, Score]:
-        """One attempt with this reply to every call, and its score."""
-        attempt = driver.attempt(task.hidden(), skill, ScriptedTarget(reply))
-        assert isinstance(attempt, Attempt), f"attempt() returned a {type(attempt).__name__}"
-        score = driver.score(task, attempt, ScriptedJudge(self.judge_reply))
-        assert isinstance(score, Score), f"score() returned a {type(score).__name__}"
-        return attempt, score
 
     def test_says_what_it_works_with(self, driver: Any) -> None:
         assert driver.targets
@@ -222,5 +208,7 @@ class EnvironmentConformance(PluginConformance):
             assert all(text.strip() for text in driver.prompts().values())
         if hasattr(driver, "describe"):
             assert "\n" not in driver.describe(tasks[0])
+        if hasattr(driver, "notes"):
+            assert all(isinstance(note, str) and note.strip() for note in driver.notes())
         if hasattr(driver, "initial_skill"):
             assert driver.initial_skill().strip()
