@@ -9,7 +9,7 @@ CITIES = ("London", "Paris", "Rome", "Oslo")
 @pytest.mark.parametrize(
     "text",
     [
-        "B", "b", " B\n", "(B)", "[b].", "B.", "B)", "**B**", "`B`", "$B$", '"B"',
+        "B", "b", " B\n", "Ⓑ", "(B)", "[b].", "B.", "B)", "**B**", "`B`", "$B$", '"B"',
         "\\boxed{B}", "$\\boxed{\\text{(B)}}$",
         "\\text{B}", "The answer is B.", "Answer: B", "answer is (b)", "The correct answer is option B", "Option B",
         "choice b", "Answer:\nB", "The final answer is: **(B)**", "B) Paris", "B. Paris", "B: Paris", "**B**: Paris",
@@ -26,7 +26,7 @@ def test_spellings(text):
     "text",
     ["", " ", "A dog", "I", "I do not know", "The answer is a dog", "The answer is I don't know", "option a little",
      "E",
-     "AB", "é", "Ⓑ", "A and B", "A, B", "A.B", "a) b) c)", "(A) or (B)", "The answer is (A) or (B)",
+     "AB", "é", "A and B", "A, B", "A.B", "a) b) c)", "(A) or (B)", "The answer is (A) or (B)",
      "The answer is A, B", "The answer is A or B", "Between (A) and (C)", "Par", "\x00", "<answer>"],
 )  # fmt: skip
 def test_no_guess_is_made(text):
@@ -36,8 +36,45 @@ def test_no_guess_is_made(text):
 def test_other_labels_and_choices_that_are_alike():
     assert label_of("(3)", "1234") == "3"
     assert label_of("ä", "ÄÖ") == "Ä"
-    assert label_of("same", "AB", ["same", "Same!"]) is None
+    assert label_of("same", "AB", ["same", "same"]) is None
+    assert label_of("same", "AB", ["same", "Same!"]) == "A"
     assert label_of("", "AB", ["", "x"]) is None
+
+
+@pytest.mark.parametrize(
+    ("choices", "text", "label"),
+    [
+        (["x>0", "x<0"], "x<0", "B"), (["x>0", "y"], "x<0", None), (["$x>0$", "$x<0$"], "x > 0", None),
+        (["$x>0$", "$x<0$"], "The answer is x>0", "A"), (["x", "y"], "-x", None), (["1.5", "7"], "15", None),
+        (["f'", "g"], "f", None), (["(a, b)", "[0, 1]"], "[a, b]", None), (["São Paulo", "Rome"], "sao paulo.", "A"),
+        (["résumé", "resume"], "Resume", "B"), (["the Moon", "Mars"], "Moon", "A"), (["A prime", "x"], "A prime", "A"),
+    ],
+)  # fmt: skip
+def test_the_text_of_a_choice_is_taken_as_it_is_written(choices, text, label):
+    """In mathematics a sign makes another statement; words may be spelt as a reader takes for the same."""
+    assert label_of(text, "AB", choices) == label
+
+
+@pytest.mark.parametrize(
+    ("text", "label"),
+    [
+        ("The answer is B because 3 is odd", "B"), ("The answer is a because", "A"), ("B, since (A) fails", "B"),
+        ("B is correct", "B"), ("B is the only correct one", "B"), ("B is wrong", None), ("B is not correct", None),
+        ("not (B)", None), ("I eliminate (B)", None), ("I eliminate option B.", None), ("B, Q", None),
+        ("I would go with option B.", "B"), ("I, for one, doubt it", None), ("I - well", None), ("I) one", "I"),
+        ("The answer is A+B", None), ("The answer is C++", None), ("A = B", None), ("A-invariant", None),
+        ("the answer is a dog", None), ("b) Paris", "B"), ("a set", None), ("e.g. this", None),
+    ],
+)  # fmt: skip
+def test_a_label_is_told_from_a_word_and_from_a_formula(text, label):
+    assert label_of(text) == label
+
+
+def test_labels_that_are_digits_are_told_from_numbers():
+    assert label_of("The answer is 3.", "1234") == "3"
+    assert label_of("The answer is 3.5", "1234") is None
+    assert label_of("3.5 is right", "1234") is None
+    assert label_of("3. It is the largest", "1234") == "3"
 
 
 @pytest.mark.parametrize(
@@ -54,7 +91,8 @@ def test_several(text, labels):
 @pytest.mark.parametrize(
     "text",
     ["(" * 200_000, "answer " * 50_000, "**" * 100_000 + "B x", " " * 500_000 + "z", "answer is " * 40_000,
-     "\\boxed{" * 40_000, "\\boxed{" + " " * 500_000, "answer:" + "*" * 500_000, "\\text{" * 50_000],
+     "\\boxed{" * 40_000, "\\boxed{" + " " * 500_000, "B" + " " * 500_000 + "x y",
+     "\\text{" * 20_000 + "}" * 20_000, "answer:" + "*" * 500_000, "\\text{" * 50_000],
 )  # fmt: skip
 def test_long_texts_take_linear_time(text):
     """With quadratic time none of these would end."""
