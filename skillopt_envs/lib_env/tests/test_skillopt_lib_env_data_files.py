@@ -1,6 +1,7 @@
 """Data files: every form that is read, and an error with its place for every one that is not."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,11 @@ def written(tmp_path: Path, name: str, content: str | bytes) -> Path:
         ("d.json", b"\xef\xbb\xbf" + json.dumps(TWO).encode()),
         ("d.csv", b"\xef\xbb\xbfid\na\nb\n"),
         ("d.csv", 'id\n""\n  \na\n"\t"\nb\n'),
+        ("d.csv", "id,, \na,,\n,,\nb, ,\n"),  # columns and rows that spreadsheets write beside the table
+        ("d.tsv", "id\na\nb\n"),
+        ("d.tsv", "id\t\na\t\nb\t\n"),
+        ("d.txt", '{"id": "a"}\n{"id": "b"}\n'),
+        ("d", json.dumps(TWO)),
     ],
 )
 def test_two_items_are_read(tmp_path, name, content):
@@ -62,6 +68,7 @@ def test_a_line_of_json_lines_ends_with_a_newline_only(tmp_path):
         ("d.json", '[\n {"id": "a"},\n {"id": }\n]', r"d\.json:3:9: the file is not valid JSON"),
         ("d.jsonl", '{"id": "a"}\n{"id": "b"', r"d\.jsonl:2:\d+: the file is not valid JSON"),
         ("d.json", '{"id": "a"}\n{"id": "b"', r"d\.json:2:\d+: the file is not valid JSON"),
+        ("d.ndjson", "[1]", r"d\.ndjson: the file ends in \.ndjson, but holds a list"),
         ("d.jsonl", '{"id": "a"}\n\n[1]', r"d\.jsonl:3: each line must hold an object, not a list"),
         ("d.json", '[{"id": "a"}, 3]', r"d\.json, item 2: an item must be an object, not a number"),
         ("d.json", "[null]", r"item 1: an item must be an object, not null"),
@@ -72,7 +79,12 @@ def test_a_line_of_json_lines_ends_with_a_newline_only(tmp_path):
         ("d.csv", "id,text\na,b\nc\n", r"d\.csv:3: the row has 1 values, the header names 2 columns"),
         ("d.csv", "id,text\na,b,c\n", r"d\.csv:2: the row has 3 values"),
         ("d.csv", "id,id\na,b\n", r"d\.csv:1: every column needs a name of its own"),
-        ("d.csv", "id,\na,b\n", r"d\.csv:1: every column needs a name of its own"),
+        ("d.csv", "id,\na,\nb,c\n", r"d\.csv:3: column 2 has a value and no name in the header; every column needs"),
+        ("d.csv", ",\na,b\n", r"d\.csv:1: every column needs a name of its own"),
+        ("d.tsv", "id\ttext\na\tb\tc\n", r"d\.tsv:2: the row has 3 values, .* quotation marks around it"),
+        ("d.txt", "id,text\na,b\n", r"d\.txt: the name does not say what the file is.* Rename it .*\.csv, \.tsv\."),
+        ("d", "id,text\na,b\n", r"d: the name does not say what the file is"),
+        ("d.jsonl", json.dumps(TWO, indent=2), r"d\.jsonl: the file ends in \.jsonl, but holds a list: .* \.json\."),
         ("d.csv", 'id,text\na,b\nc,"open\n', r"d\.csv:3: the row is not valid CSV"),
         ("d.csv", b"id\ncaf\xe9\n", r"d\.csv:2: byte 6 is not UTF-8"),
         ("d.csv", b"\xef\xbb\xbfid\ncaf\xe9\n", r"d\.csv:2: byte 9 is not UTF-8 \(0xe9\)"),
@@ -127,6 +139,8 @@ def test_fields_are_taken_strictly_and_errors_name_the_item():
 def test_the_data_file_of_a_folder(tmp_path):
     with pytest.raises(DataError, match="there is no such folder"):
         data_file_in(tmp_path / "none")
+    with pytest.raises(DataError, match=r"is neither a file nor a folder; .* save it as a file"):
+        data_file_in(Path(os.devnull))
     with pytest.raises(DataError, match="holds no data file"):
         data_file_in(tmp_path)
     for name in ("b.csv", "c.jsonl", "b.json", "z.txt"):

@@ -99,6 +99,28 @@ def test_what_cannot_be_known_is_asked(written, environment, row, message):
         environment(data(written, *many(row))).splits()
 
 
+HEADER = r"The first row is taken as the names of the columns; where it is a task already, put a row such as question"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("d.csv", "What is 1 plus 1?,2\nWhat is 2 plus 2?,4\n", rf"\(What is 1 plus 1\?, 2\) none .*{HEADER}"),
+        ("d.tsv", "What is 1 plus 1?\t2\nWhat is 2 plus 2?\t4\n", HEADER),
+        ("d.json", '{"tasks": [{"question": "a", "answer": "b"}], "version": 1}', r"in the list 'tasks'\? Then save"),
+    ],
+)
+def test_a_file_that_is_something_else_as_a_whole_is_told(written, environment, name, content, message):
+    with pytest.raises(DataError, match=message):
+        environment(written(name, content)).splits()
+
+
+def test_a_header_with_a_usual_name_is_not_doubted(written, environment):
+    with pytest.raises(DataError, match="which field holds the right answers") as caught:
+        environment(written("d.csv", "question,note\na,b\n")).splits()
+    assert "first row" not in str(caught.value)
+
+
 @pytest.mark.parametrize(
     ("prompt", "message"),
     [

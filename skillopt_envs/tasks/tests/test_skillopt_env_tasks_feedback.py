@@ -68,6 +68,25 @@ def test_comments_on_held_out_and_unknown_tasks_are_told_and_not_used(environmen
     assert "1 of 4 comments are on tasks that the data does not have, such as 'nobody'" in caplog.text
 
 
+def test_comments_on_another_version_than_the_first_are_told(environment, sums, feedback, written, caplog):
+    task = environment(sums()).splits().train[0]
+    rows = feedback(comment(task.id, OLD), comment(task.id, NEW))
+    start = {"skill_init": written("SKILL.md", NEW)}
+    told_of = (
+        f"1 of 2 comments are about another version of the skill than the one that training starts from "
+        f"({skill_hash(NEW)}), such as {skill_hash(OLD)}"
+    )
+    environment(sums(), start, feedback=rows).splits()
+    assert told_of in caplog.text and "feedback.jsonl:1" in caplog.text
+    caplog.clear()
+    environment(sums(), start, feedback=rows, feedback_scope="task").splits()
+    environment(sums(), start, feedback=feedback(comment(task.id, NEW))).splits()
+    environment(sums(), {"skill_init": written("SKILL.md", b"\xff")}, feedback=rows).splits()
+    assert "another version" not in caplog.text
+    environment(sums(), feedback=feedback(comment(task.id, OLD), comment(task.id, NEW))).splits()
+    assert "2 of 2 comments are about another version" in caplog.text
+
+
 def test_a_version_may_be_shortened(environment, sums, feedback):
     task = environment(sums()).splits().train[0]
     row = comment(task.id, OLD)
@@ -94,11 +113,17 @@ def test_a_comment_can_be_csv_and_ratings_numbers(written):
         ({"task": "t", "version": "0123456789abcdef"}, r"f\.jsonl:1: the row has neither a rating nor a comment"),
         ({"task": "t", "version": "0123456789abcdef", "raiting": 1}, r"the field 'raiting' is none of .*mean 'rating'"),
         ({"task": "t", "version": "0123456789abcdef", "rating": [1]}, r"the field 'rating' must be text"),
+        ({"task": "t", "version": "0123456789abcdef", "rating": float("inf")}, r"the rating is inf, which is none"),
     ],
 )
 def test_a_comment_that_cannot_be_used(written, row, message):
     with pytest.raises(DataError, match=message):
         read_feedback(written("f.jsonl", json.dumps(row)))
+
+
+def test_a_folder_holds_no_comments(tmp_path):
+    with pytest.raises(DataError, match=r"env\.feedback: .* is a folder; name the file that holds the comments"):
+        read_feedback(tmp_path)
 
 
 def test_what_can_change_a_result_is_hashed(environment, sums, feedback):

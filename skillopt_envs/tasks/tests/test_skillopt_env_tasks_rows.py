@@ -144,7 +144,7 @@ def test_a_file_that_is_not_there(environment, tmp_path):
 
 def test_o_d1_one_line_is_one_task(written, environment):
     path = written("d.jsonl", '{"id":"t1","question":"2+2?","answer":"4"}')
-    with pytest.raises(DataError, match=r"1 task are too few|1 task is too few"):
+    with pytest.raises(DataError, match="1 task is too few"):
         environment(path).splits()
 
 

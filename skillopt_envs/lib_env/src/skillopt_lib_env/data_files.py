@@ -13,7 +13,9 @@ from typing import Any
 from attrs import frozen
 from skillopt_kernel.errors import DataError
 
-SUFFIXES = (".json", ".jsonl", ".ndjson", ".csv")
+LINES, TABLES = (".jsonl", ".ndjson"), (".csv", ".tsv")
+
+SUFFIXES = (".json", *LINES, *TABLES)
 """Endings of data files that `read_items` reads, in the order in which a folder's are looked for."""
 
 OTHER_FORMS = {
@@ -73,12 +75,13 @@ class Item:
 def read_items(path: Path) -> list[Item]:
     """The items of one file, in order. Every error names the file and the line or byte.
 
-    `.jsonl` and `.ndjson`: one object a line. `.csv`: a header, then one item a row, every value text. Else JSON: a
-    list of objects, an object whose `data` is such a list, an object of objects (their keys become `id` where
+    `.jsonl` and `.ndjson`: one object a line. `.csv` and `.tsv`: a header, then one item a row, every value text. Else
+    JSON: a list of objects, an object whose `data` is such a list, an object of objects (their keys become `id` where
     they have none), or one object, which is one item; a file of several lines that are each an object is read
     as JSON lines. UTF-8, a byte-order mark is allowed.
 
-    CSV is divided by the one of `DELIMITERS` that gives its header the most columns, and blank rows are passed over.
+    CSV is divided by the one of `DELIMITERS` that gives its header the most columns. Blank rows are passed over, and
+    columns without a name in which nothing stands: spreadsheets write both.
     """
     if path.suffix.lower() in OTHER_FORMS:
         raise DataError(
@@ -88,10 +91,17 @@ def read_items(path: Path) -> list[Item]:
     if not text.strip():
         raise DataError(f"{path}: the file is empty; it should hold items.")
     suffix = path.suffix.lower()
-    if suffix == ".csv":
+    if suffix in TABLES:
         return _csv_items(text, path)
-    if suffix in (".jsonl", ".ndjson") or _looks_like_lines(text):
+    if suffix in LINES and text.lstrip().startswith("["):
+        raise DataError(f"{path}: the file ends in {suffix}, but holds a list: it is JSON; rename it to end in .json.")
+    if suffix in LINES or _looks_like_lines(text):
         return _line_items(text, path)
+    if suffix not in SUFFIXES and not text.lstrip().startswith(("[", "{")):
+        raise DataError(
+            f"{path}: the name does not say what the file is, and it does not look like JSON. Rename it to end as "
+            f"what it is: {', '.join(SUFFIXES)}."
+        )
     return _json_items(text, path)
 
 
@@ -100,6 +110,11 @@ def data_file_in(folder: Path, *, single: bool = False) -> Path:
 
     `single` refuses a folder that holds several. Raises `DataError` when there is none.
     """
+    if folder.exists() and not folder.is_dir():
+        raise DataError(
+            f"{folder} is neither a file nor a folder; data is read more than once, which a pipe does not allow: save "
+            f"it as a file."
+        )
     if not folder.is_dir():
         raise DataError(f"{folder}: there is no such folder.")
     found = sorted(
@@ -216,21 +231,29 @@ def _csv_items(text: str, path: Path) -> list[Item]:
     begins = 1 + before
     try:
         header = [name.strip() for name in next(rows, [])]
-        if not header or not all(header) or len(set(header)) < len(header):
+        names = [name for name in header if name]
+        if not names or len(set(names)) < len(names):
             raise DataError(f"{path}:{begins}: every column needs a name of its own; the header is {_named(header)}.")
         begins = rows.line_num + 1 + before
         for row in rows:
-            blank = not any(cell.strip() for cell in row)
-            if not blank and len(row) != len(header):
-                raise DataError(
-                    f"{path}:{begins}: the row has {len(row)} values, the header names {len(header)} columns."
-                )
-            if not blank:
-                items.append(Item(dict(zip(header, row, strict=True)), f"{path}:{begins}"))
+            if any(cell.strip() for cell in row):
+                items.append(_csv_item(header, row, f"{path}:{begins}"))
             begins = rows.line_num + 1 + before
     except csv.Error as error:
         raise DataError(f"{path}:{begins}: the row is not valid CSV: {_why(error)}.") from error
     return items
+
+
+def _csv_item(header: list[str], row: list[str], where: str) -> Item:
+    if len(row) != len(header):
+        quoted = " A text with the delimiter in it needs quotation marks around it." if len(row) > len(header) else ""
+        raise DataError(f"{where}: the row has {len(row)} values, the header names {len(header)} columns.{quoted}")
+    nameless = [number for number, name in enumerate(header, start=1) if not name and row[number - 1].strip()]
+    if nameless:
+        raise DataError(
+            f"{where}: column {nameless[0]} has a value and no name in the header; every column needs a name."
+        )
+    return Item({name: cell for name, cell in zip(header, row, strict=True) if name}, where)
 
 
 def _header(text: str, delimiter: str) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any
 from attrs import frozen
 from skillopt_kernel.errors import DataError
 from skillopt_kernel.plugins.errors import did_you_mean
-from skillopt_lib_env.data_files import Item
+from skillopt_lib_env.data_files import TABLES, Item
 
 from skillopt_env_tasks.settings import FieldNames
 
@@ -52,13 +52,14 @@ def columns_of(items: Sequence[Item], named: FieldNames, shown: Sequence[str], w
         _check(getattr(named, key), f"env.fields.{key}", there, where)
     for name in named.inputs:
         _check(name, "env.fields.inputs", there, where)
-    reference = named.reference or _reference(there, named, shown, where, scored=scored)
+    doubt = _doubt(items, there, where)
+    reference = named.reference or _reference(there, named, shown, where, doubt, scored=scored)
     others = {
         key: getattr(named, key) or next(iter(_usual(usual, there)), "")
         for key, usual in (("id", IDS), ("kind", KINDS), ("split", SPLITS))
     }
     taken = {reference, *others.values(), *named.inputs, *shown}
-    inputs = named.inputs or tuple(shown) or _inputs(there, {reference, *others.values()}, where)
+    inputs = named.inputs or tuple(shown) or _inputs(there, {reference, *others.values()}, where, doubt)
     _refuse_reference(inputs, reference)
     taken |= set(inputs)
     heads = {name.partition(".")[0] for name in taken if name not in there}
@@ -88,7 +89,23 @@ def _usual(usual: Sequence[str], there: Sequence[str]) -> list[str]:
     return [name for name in there if name.strip().lower().replace(" ", "_") in usual]
 
 
-def _reference(there: Sequence[str], named: FieldNames, shown: Sequence[str], where: str, *, scored: bool) -> str:
+def _doubt(items: Sequence[Item], there: Sequence[str], where: str) -> str:
+    """What may be wrong with the file as a whole where its fields are not understood, as a further sentence; or ""."""
+    if where.lower().endswith(TABLES) and not _usual((*IDS, *KINDS, *SPLITS, *INPUTS, *REFERENCES), there):
+        return (
+            " The first row is taken as the names of the columns; where it is a task already, put a row such as "
+            "question,answer above it."
+        )
+    if len(items) == 1:
+        for name, value in items[0].fields.items():
+            if isinstance(value, list) and value and all(isinstance(entry, dict) for entry in value):
+                return f" Are the tasks those in the list {name!r}? Then save that list alone, or name it data."
+    return ""
+
+
+def _reference(
+    there: Sequence[str], named: FieldNames, shown: Sequence[str], where: str, doubt: str, *, scored: bool
+) -> str:
     taken = {named.id, named.kind, named.split, *named.inputs, *shown}
     found = [name for name in _usual(REFERENCES, there) if name not in taken]
     if len(found) == 1 or (not found and not scored):
@@ -96,17 +113,18 @@ def _reference(there: Sequence[str], named: FieldNames, shown: Sequence[str], wh
     what = f"{' and '.join(map(repr, found))} could each be" if found else "none has a usual name of"
     raise DataError(
         f"{where}: which field holds the right answers? Of its fields ({', '.join(there)}) {what} the reference. Say "
-        f"which: `-o env.fields.reference=NAME`, or in YAML under env: fields: {{reference: NAME}}."
+        f"which: `-o env.fields.reference=NAME`, or in YAML under env: fields: {{reference: NAME}}.{doubt}"
     )
 
 
-def _inputs(there: Sequence[str], taken: set[str], where: str) -> tuple[str, ...]:
+def _inputs(there: Sequence[str], taken: set[str], where: str, doubt: str) -> tuple[str, ...]:
     free = [name for name in there if name not in taken]
     found = _usual(INPUTS, free) or (free if len(free) == 1 else [])
     if not found:
         raise DataError(
-            f"{where}: which fields is the target to be shown? None of them ({', '.join(there)}) has a usual name. Say "
-            f"which: `-o env.fields.inputs=[NAME, NAME]`, or in YAML under env: fields: {{inputs: [NAME, NAME]}}."
+            f"{where}: which fields is the target to be shown? None of them ({', '.join(there)}) has a usual name. "
+            f"Say which: `-o env.fields.inputs=[NAME, NAME]`, or in YAML under env: fields: {{inputs: [NAME, NAME]}}."
+            f"{doubt}"
         )
     return tuple(found)
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from skillopt_kernel.errors import SkillOptError
 from skillopt_kernel.models.requests import AgentJob, Message
 from skillopt_kernel.records import Attempt, Score, Splits, Task
 from skillopt_kernel.skill import skill_hash
@@ -52,7 +53,7 @@ class TasksEnvironment:
     def splits(self) -> Splits:
         """The splits of the configured data; warnings about them are logged. Raises `DataError` or `ConfigError`."""
         loaded = self._load()
-        for warning in loaded.warnings(self._comments):
+        for warning in loaded.warnings(self._comments, self._start_version()):
             self._logger.warning("Warning: %s", warning)
         return Splits(*(tuple(row.task for row in loaded.parts[part]) for part in PARTS))
 
@@ -105,6 +106,18 @@ class TasksEnvironment:
         from importlib.resources import files
 
         return files("skillopt_env_tasks").joinpath("initial_skill.md").read_text("utf-8")
+
+    def _start_version(self) -> str:
+        """The hash of the skill that training starts from; "" where no comment depends on it, or it cannot be read."""
+        if not self._comments or self._settings.feedback_scope != "version":
+            return ""
+        from skillopt_kernel.loop.start import skill_at
+
+        path = self._common.skill_init
+        try:
+            return skill_hash(self.initial_skill() if path is None else skill_at(path, "env.skill_init")[0])
+        except SkillOptError:  # told by the kernel, which is about to read it for the training itself
+            return ""
 
     def _load(self) -> Loaded:
         return load(self._settings, self._common, self._scorer)

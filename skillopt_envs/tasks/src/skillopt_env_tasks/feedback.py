@@ -40,6 +40,8 @@ class Comment:
 
 def read_feedback(path: Path) -> tuple[Comment, ...]:
     """The comments of a file. Raises one `DataError` for all rows that cannot be used."""
+    if path.is_dir():
+        raise DataError(f"env.feedback: {path} is a folder; name the file that holds the comments.")
     comments, problems = [], []
     for item in read_items(path):
         try:
@@ -74,8 +76,11 @@ def told(comments: Sequence[Comment], task: str, version: str, scope: str) -> st
     )
 
 
-def warnings_of(comments: Sequence[Comment], train: set[str], held_out: set[str]) -> list[str]:
-    """Which comments are not used, in sentences."""
+def warnings_of(comments: Sequence[Comment], train: set[str], held_out: set[str], start: str) -> list[str]:
+    """Which comments are not used, in sentences.
+
+    start  the version that training starts from, where comments are used with their version only; "" else
+    """
     apart = sum(one.task in held_out for one in comments)
     unknown = [one for one in comments if one.task not in train | held_out]
     sentences = []
@@ -86,6 +91,15 @@ def warnings_of(comments: Sequence[Comment], train: set[str], held_out: set[str]
         sentences.append(
             f"env.feedback: {len(unknown)} of {len(comments)} comments are on tasks that the data does not have, "
             f"such as {first.task!r} ({first.where}); not used."
+        )
+    others = [one for one in comments if one.task in train and start and not one.is_of(start)]
+    if others:
+        first = others[0]
+        sentences.append(
+            f"env.feedback: {len(others)} of {len(comments)} comments are about another version of the skill than the "
+            f"one that training starts from ({start}), such as {first.version} ({first.where}); they are shown only "
+            f"once training comes to that version. Start from that version, or show them from the first step on: "
+            f"env.feedback_scope: task."
         )
     return sentences
 
@@ -103,6 +117,8 @@ def _comment(item: Item) -> Comment:
             f"digits, as report.md and summary.json of a run name it."
         )
     rating, text = item.text("rating", "").strip(), item.text("comment", "").strip()
+    if rating.lower() in ("nan", "inf", "-inf"):
+        raise item.problem(f"the rating is {rating}, which is none; write a number, or a word such as poor.")
     if not rating and not text:
         raise item.problem("the row has neither a rating nor a comment; give one of them.")
     return Comment(item.required_text("task").strip(), version, rating, " ".join(text.split()), item.where)

@@ -33,8 +33,8 @@ class Loaded:
     by_ratio: bool
     left_out: tuple[str, ...]
 
-    def warnings(self, comments: Sequence[feedback.Comment]) -> list[str]:
-        """What a user must know of the data and of comments on it, in sentences."""
+    def warnings(self, comments: Sequence[feedback.Comment], start: str) -> list[str]:
+        """What a user must know of the data and of comments on it, in sentences; `start` as in `feedback`."""
         told = splitting.warnings_of(self.parts, by_ratio=self.by_ratio)
         if self.left_out:
             told.append(
@@ -42,7 +42,7 @@ class Loaded:
                 f"{', '.join(map(repr, self.left_out))}. Name in env.fields.inputs what the target should see."
             )
         ids = {part: {row.task.id for row in self.parts[part]} for part in PARTS}
-        return told + feedback.warnings_of(comments, ids["train"], ids["selection"] | ids["test"])
+        return told + feedback.warnings_of(comments, ids["train"], ids["selection"] | ids["test"], start)
 
 
 def load(settings: TasksSettings, common: SplitSettings, scorer: Scorer) -> Loaded:

@@ -28,9 +28,10 @@ Parts = Mapping[str, Sequence[Row]]
 def split_by_id(rows: Sequence[Row], ratio: tuple[int, int, int], seed: int, where: str) -> Parts:
     """The rows in parts of the ratio's sizes. Raises `DataError` for too few tasks, or too few that differ."""
     if len(rows) < FEWEST_TASKS:
+        verb = "is" if len(rows) == 1 else "are"
         few = ", ".join(f"{count} {part}" for part, count in zip(PARTS, split_counts(FEWEST_TASKS, ratio), strict=True))
         raise DataError(
-            f"{where}: {_tasks(len(rows))} are too few: at least {FEWEST_TASKS} are needed ({few}), and with fewer "
+            f"{where}: {_tasks(len(rows))} {verb} too few: at least {FEWEST_TASKS} are needed ({few}), and with fewer "
             f"than 50 chance decides much. Add tasks. (Data that is split already, by a field `split` or in folders, "
             f"may be smaller.)"
         )
