@@ -116,6 +116,12 @@ def test_an_evaluation_is_shown_without_what_it_has_not() -> None:
     display.close()
 
 
+def test_a_batch_is_no_larger_than_the_data(capsys: pytest.CaptureFixture[str]) -> None:
+    small = {"steps_per_epoch": 1, "batch_size": 20, "accumulation": 1, "splits": {"train": 8, "selection": 4}}
+    take(PlainDisplay(), event("run_started", **{**START, **small}))
+    assert "  schedule   3 epochs of 1 step of 8 tasks\n" in capsys.readouterr().out
+
+
 def test_the_live_display_survives_a_run_that_never_started() -> None:
     display, stream = live()
     display.close()

@@ -37,7 +37,6 @@ def test_a_configuration_that_is_named_is_meant():
     assert received("mine.yaml", "--tasks", "tasks.csv", several=False)[0] == "mine.yaml"
     assert received("--config", "mine.yaml", "--tasks", "tasks.csv")[:2] == ((), "mine.yaml")
     assert received("--config", "mine.yaml", "--tasks", "tasks.csv", several=False)[:2] == (None, "mine.yaml")
-    assert received("--scorer", "exact")[0] == ()
 
 
 def test_a_folder_that_is_split_already(tmp_path):
@@ -48,7 +47,7 @@ def test_a_folder_that_is_split_already(tmp_path):
 
 
 def test_each_flag_sets_its_keys_and_stays_as_it_was_written():
-    words = ("--skill", "1e5", "--scorer", "{name: numeric}", "--model", "no", "--backend", "openai")
+    words = ("mine.yaml", "--skill", "1e5", "--scorer", "{name: numeric}", "--model", "no", "--backend", "openai")
     _, _, found = received(*words)
     assert [(key, text) for key, text, _ in found if key != "env.scorer"] == [
         ("env.skill_init", "1e5"), ("model.optimizer", "no"), ("model.target", "no"), ("model.backend", "openai"),
@@ -61,6 +60,25 @@ def test_an_empty_value_is_a_variable_that_was_not_set(flag):
     result = received(flag, " ")
     assert result.exit_code == 2
     assert f"Invalid value for '{flag}': it is empty; give a value, or leave the flag out." in result.output
+
+
+@pytest.mark.parametrize("several", [True, False])
+def test_flags_without_tasks_ask_for_them(several):
+    told = "CONFIG is missing. Add --tasks FILE for tasks of yours"
+    result = received("--skill", "x.md", "--model", "m", several=several)
+    assert result.exit_code == 2
+    assert f"--skill and --model are given, but no tasks: {told}" in " ".join(result.output.split())
+    result = received("--scorer", "exact", several=several)
+    assert f"--scorer is given, but no tasks: {told}" in " ".join(result.output.split())
+    assert received(several=several)[0] in ((), None), "a command says itself whether it needs a configuration"
+
+
+def test_the_folder_of_an_agent_skill_is_its_file(tmp_path):
+    (tmp_path / "SKILL.md").write_text("# A\n")
+    found = received("mine.yaml", "--skill", str(tmp_path))[2]
+    assert found == [("env.skill_init", str(tmp_path / "SKILL.md"), "--skill")]
+    found = received("mine.yaml", "--skill", str(tmp_path.parent))[2]
+    assert found == [("env.skill_init", str(tmp_path.parent), "--skill")]
 
 
 def test_a_command_with_a_skill_of_its_own_has_no_second_one():

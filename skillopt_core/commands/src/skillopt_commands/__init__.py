@@ -21,6 +21,7 @@ config_command = _command(
 status_command = _command(
     "status", "skillopt_commands.status:status", "What a run has reached, also while it is running"
 )
+report_command = _command("report", "skillopt_commands.report:report", "Write the report of a training anew")
 runs_command = _command("runs", "skillopt_commands.runs:runs", "List the runs in a folder")
 plugins_command = _command(
     "plugins", "skillopt_commands.plugins:plugins", "List what is installed, show one plugin, check all"

@@ -13,6 +13,7 @@ from skillopt_kernel.cli.options import SeveralAfterOneFlag, chosen_config, conf
 from skillopt_kernel.console import echo, error
 
 from skillopt_commands.running import Folder
+from skillopt_commands.without_yaml import task_options
 
 if TYPE_CHECKING:
     from skillopt_commands.checks.finding import Report
@@ -22,6 +23,7 @@ WIDTH = 120
 
 
 @click.command(cls=SeveralAfterOneFlag)
+@task_options(skill=True)
 @config_options
 @override_option
 @click.option("--out", type=Folder(path_type=Path), help="The folder that a training would be told to write into.")
@@ -40,7 +42,7 @@ def doctor(
     as_json: bool,
 ) -> int:
     """Check what is installed and, with CONFIG, everything that a training by it needs: data, plugins, keys, endpoints,
-    programs, folders, disk.
+    programs, folders, disk. Your own tasks need no CONFIG: --tasks FILE is enough.
 
     What would stop the run is an error, with what to do. Endpoints are asked for their list of models and programs for
     their version, which costs nothing; no model is called without --online, and nothing is written.

@@ -15,7 +15,9 @@ from skillopt_commands.without_yaml import task_options
 @click.command(cls=SeveralAfterOneFlag)
 @task_options()
 @run_options
-@click.option("--skill", required=True, type=click.Path(path_type=Path), help="The skill: its file, or a finished run.")
+@click.option(
+    "--skill", required=True, type=click.Path(path_type=Path), help="The skill: its file or folder, or a finished run."
+)
 @click.option(
     "--split", default="valid_seen", show_default=True, help="train, valid_seen (or val), valid_unseen (or test), all."
 )
@@ -47,11 +49,12 @@ def evaluate(
     from skillopt_kernel.errors import StoppedEarly
 
     from skillopt_commands.evaluation import evaluate as score
+    from skillopt_commands.start_skills import skill_file
     from skillopt_commands.texts import evaluation_text
 
     chosen = loaded(config, config_option, overrides)
     with displayed(quiet=quiet, as_json=as_json, training=False) as shown:
-        result = score(chosen, skill, split, out=out, fresh=fresh, replay=replay, **shown)
+        result = score(chosen, skill_file(skill), split, out=out, fresh=fresh, replay=replay, **shown)
     if as_json:
         echo(json.dumps({"evaluation": result.as_json() | {"folder": result.folder}}))
     else:

@@ -1,4 +1,4 @@
-"""`report.md`: what a training came to, for people who were not there."""
+"""`report.md`: what a training came to, for people who were not there; and `skillopt report`, which makes it again."""
 
 from __future__ import annotations
 
@@ -7,17 +7,59 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import click
 from skillopt_kernel.errors import RunDirectoryError
 from skillopt_kernel.history import RunSummary
 from skillopt_kernel.skill import shown, skill_hash
-from skillopt_kernel.store.files import read_json, read_lines, read_text, write_text
+from skillopt_kernel.store.files import read_json, read_text, write_text
 from skillopt_kernel.store.patterns import redact_diagnostics
 from skillopt_kernel.store.state import HISTORY
 
 from skillopt_commands.progress import spent_text
+from skillopt_commands.report_next import next_lines
+from skillopt_commands.report_tasks import comparison_lines, table, wrong_lines
 
 REPORT = "report.md"
-MOST_TASKS_NAMED = 10
+START = Path("skills", "skill_v0000.md")
+
+ACTIONS = {
+    "accept_new_best": "accepted, the best so far",
+    "accept": "accepted",
+    "force_accept": "taken without a comparison",
+    "reject": "rejected",
+    "undecided": "not taken: too few scores to decide",
+    "unverified": "not taken: could not be checked",
+    "skip_no_patches": "no change was proposed",
+    "skip_no_rewrite": "no usable rewrite came",
+    "skip_no_change": "no proposed change could be made",
+}
+"""What became of a step, in words."""
+
+
+@click.command("report")
+@click.argument("run", metavar="RUN", type=click.Path(path_type=Path))
+def report(run: Path) -> int:
+    """Write report.md of the training in the folder RUN anew: its result, in words and tables, and what to do next.
+
+    Every training ends with one; this makes it again, from the files of the run alone.
+    """
+    from skillopt_kernel.console import echo
+    from skillopt_kernel.store.reading import read_run
+
+    view = read_run(run)
+    if view.status == "foreign":
+        raise RunDirectoryError(f"{view.problem} `skillopt runs FOLDER` lists the runs in a folder.")
+    if view.status == "broken":
+        raise RunDirectoryError(view.problem)
+    if view.evaluates or not view.summary:
+        why = "is an evaluation" if view.evaluates else "has not come to its end"
+        raise RunDirectoryError(
+            f"{run} {why}: reports are of trainings at their end. `skillopt status {run}` shows it."
+        )
+    path = run / REPORT
+    write_text(path, redact_diagnostics(report_text(RunSummary.from_json(view.summary, folder=str(run)))))
+    echo(f"Report: {path}")
+    return 0
 
 
 def report_of(summary: RunSummary) -> Path:
@@ -31,15 +73,18 @@ def report_of(summary: RunSummary) -> Path:
 def report_text(summary: RunSummary) -> str:
     """The report as Markdown: the result in a sentence, scores, what changed in the skill, steps, how it was made."""
     folder = Path(summary.folder)
-    start, best = read_text(folder / "skills" / "skill_v0000.md"), read_text(folder / summary.best_skill_path)
+    start, best = read_text(folder / START), read_text(folder / summary.best_skill_path)
     sections = (
-        ("", [_result(summary)]),
+        ("", [_result(summary, same=shown(start) == shown(best))]),
+        ("What to do next", [f"* {line}" for line in next_lines(summary, same=shown(start) == shown(best))]),
         ("Scores", _scores(summary)),
-        ("Test tasks", _test_tasks(folder)),
+        ("Test tasks", comparison_lines(folder)),
         ("Task types", _kinds(summary)),
         ("What changed in the skill", _changes(start, best)),
+        ("Not right with the best skill", wrong_lines(folder)),
         ("Steps", _steps(folder)),
         ("To know", [f"* {note}" for note in _notes(summary)]),
+        ("What it used", _used(summary)),
         ("How it was made", _made(summary, best)),
     )
     parts = [f"# {summary.config['env']['name']}: a skill trained"]
@@ -49,9 +94,9 @@ def report_text(summary: RunSummary) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _result(summary: RunSummary) -> str:
+def _result(summary: RunSummary, *, same: bool) -> str:
     before, after = summary.baseline_test_hard, summary.test_hard
-    if not summary.total_accepts + summary.total_forced and not summary.best_step:
+    if same:
         return "No candidate was better than the skill that training began with; `best_skill.md` is that skill."
     where = f"step {summary.best_step}" if summary.best_step else "the end of an epoch"
     if before is None or after is None:
@@ -70,22 +115,7 @@ def _scores(summary: RunSummary) -> list[str]:
         numbers = (f"{prefix}_selection_hard", f"{test}_hard", f"{test}_soft")
         selection, hard, soft = (_number(getattr(summary, field)) for field in numbers)
         rows.append((name, selection, hard, _interval(summary.intervals.get(f"{test}_hard")), soft))
-    return _table(("skill", "selection", "test", "95 % interval", "test, partial credit"), rows)
-
-
-def _test_tasks(folder: Path) -> list[str]:
-    """How many test tasks were won and lost, and which."""
-    before, after = (_hard_by_task(folder / name) for name in ("test_eval_baseline", "test_eval"))
-    both = [task for task in before if task in after]
-    if not both:
-        return []
-    better = [task for task in both if after[task] > before[task]]
-    worse = [task for task in both if after[task] < before[task]]
-    lines = [
-        f"{len(better)} better with the best skill, {len(worse)} worse, {len(both) - len(better) - len(worse)} alike."
-    ]
-    lines += [f"* {word}: {_named(tasks)}" for word, tasks in (("better", better), ("worse", worse)) if tasks]
-    return lines
+    return table(("skill", "selection", "test", "95 % interval", "test, partial credit"), rows)
 
 
 def _kinds(summary: RunSummary) -> list[str]:
@@ -102,7 +132,7 @@ def _kinds(summary: RunSummary) -> list[str]:
         )
         for kind in kinds
     ]
-    return _table(("task type", "test tasks", "first", "best"), rows)
+    return table(("task type", "test tasks", "first", "best"), rows)
 
 
 def _changes(start: str, best: str) -> list[str]:
@@ -122,11 +152,14 @@ def _steps(folder: Path) -> list[str]:
     except RunDirectoryError:
         return []
     rows = [
-        (str(step["step"]), step["action"], _number(step["rollout_hard"]), _number(step["candidate_gate_score"]),
-         step["reason"].replace("|", "\\|"))
+        (str(step["step"]), ACTIONS.get(step["action"], step["action"]), _number(step["rollout_hard"]),
+         _number(step["candidate_gate_score"]), step["reason"])
         for step in steps
     ]  # fmt: skip
-    return _table(("step", "what became of it", "rollout", "candidate", "why"), rows) if rows else []
+    if not rows:
+        return []
+    about = "Rollout: the score on the training tasks of the step; candidate: that of the changed skill in selection."
+    return [about, "", *table(("step", "what became of it", "rollout", "candidate", "why"), rows)]
 
 
 def _notes(summary: RunSummary) -> Iterator[str]:
@@ -137,33 +170,34 @@ def _notes(summary: RunSummary) -> Iterator[str]:
     yield from summary.notes
 
 
+def _used(summary: RunSummary) -> list[str]:
+    """Calls, tokens and dollars of each role, and of each stage; what is not known is a dash."""
+    rows = []
+    for name, used in sorted(summary.token_summary.items(), key=lambda each: not each[0].startswith("_")):
+        if name != "_total":
+            counts = (used.get(key) for key in ("calls", "prompt_tokens", "completion_tokens"))
+            usd = used.get("usd")
+            told = ("-" if count is None else f"{count:,}" for count in counts)
+            who = f"{name[1:]} (role)" if name.startswith("_") else name
+            rows.append((who, *told, "-" if usd is None else f"{usd:.4f}"))
+    total = (
+        f"{summary.total_wall_time_s:.1f} seconds, {spent_text(summary.token_summary)}. More: `skillopt calls FOLDER`."
+    )
+    return [total, "", *table(("", "calls", "tokens in", "tokens out", "dollars"), rows)] if rows else [total]
+
+
 def _made(summary: RunSummary, best: str) -> list[str]:
-    model, splits = summary.config["model"], summary.splits
+    model, splits, env = summary.config["model"], summary.splits, summary.config["env"]
     models = (f"{role} {model.get(role) or 'default'} ({model[f'{role}_backend']})" for role in ("optimizer", "target"))
     sizes = ", ".join(f"{count} {part}" for part, count in splits.items())
+    scorer = env.get("scorer")
+    scored = f"; scorer: {scorer['name']}" if isinstance(scorer, Mapping) else ""
     return [
         f"* Models: {', '.join(models)}; seed {summary.config['train']['seed']}",
-        f"* Tasks: {sizes}; gate: {summary.gate}",
+        f"* Tasks: {sizes}; gate: {summary.gate}{scored}",
         f"* Versions: the first skill is `{summary.start_skill.get('hash', '')}`, the best one `{skill_hash(best)}`",
-        f"* Used: {summary.total_wall_time_s:.1f} seconds, {spent_text(summary.token_summary)}",
         f"* Best skill: `{summary.best_skill_path}` beside this file; every other version is in `skills/`",
     ]
-
-
-def _hard_by_task(folder: Path) -> dict[str, float]:
-    path = folder / "results.jsonl"
-    rows = [row for _, row in read_lines(path)] if path.exists() else []
-    return {row["id"]: row["hard"] for row in rows if row.get("hard") is not None}
-
-
-def _named(tasks: Sequence[str]) -> str:
-    more = len(tasks) - MOST_TASKS_NAMED
-    return ", ".join(f"`{task}`" for task in tasks[:MOST_TASKS_NAMED]) + (f" and {more} more" if more > 0 else "")
-
-
-def _table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    lines = [headings, ["---"] * len(headings), *rows]
-    return [f"| {' | '.join(line)} |" for line in lines]
 
 
 def _number(value: Any) -> str:
@@ -171,4 +205,4 @@ def _number(value: Any) -> str:
 
 
 def _interval(interval: Sequence[float] | Mapping[str, float] | None) -> str:
-    return "-" if not interval else "{:.2f} to {:.2f}".format(*interval)
+    return "-" if not interval else "{:.3f} to {:.3f}".format(*interval)

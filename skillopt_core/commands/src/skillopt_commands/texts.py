@@ -49,7 +49,8 @@ def start_lines(data: Mapping[str, Any], *, training: bool) -> list[str]:
         told |= {"skill": start.get("path", "-"), "split": data["evaluates"]}
     if training:
         batches = f"{data['accumulation']} x " if data["accumulation"] > 1 else ""
-        steps = f"{data['steps_per_epoch']} steps of {batches}{data['batch_size']} tasks"
+        count, size = data["steps_per_epoch"], min(data["batch_size"], data["splits"]["train"])
+        steps = f"{count} {'step' if count == 1 else 'steps'} of {batches}{size} tasks"
         several = f", {data['samples_per_task']} attempts at each" if data.get("samples_per_task", 1) > 1 else ""
         told["schedule"] = f"{data['epochs']} epochs of {steps}{several}"
         told["updates"] = f"{data['update']}, sized by the {data['scheduler']} scheduler"

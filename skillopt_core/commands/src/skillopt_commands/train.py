@@ -73,6 +73,7 @@ def train(
 
     from skillopt_commands.report import report_of
     from skillopt_commands.several import exit_code
+    from skillopt_commands.start_skills import warn_of_blank_skill
 
     several = len(configs) > 1 or parallel is not None
     if seeds is not None and replay is not None:
@@ -86,6 +87,7 @@ def train(
         named = [*configs, *([config_option] if config_option else [])]
         return _several(named, overrides, parallel or 1, quiet=quiet, as_json=as_json, out=out, fresh=fresh)
     chosen = loaded(next(iter(configs), None), config_option, overrides)
+    warn_of_blank_skill(chosen)
     if seeds is not None:
         return _series(chosen, seeds, quiet=quiet, as_json=as_json, out=out, fresh=fresh)
     with displayed(quiet=quiet, as_json=as_json, training=True) as shown:

@@ -10,6 +10,8 @@ from typing import Any
 import click
 from skillopt_kernel.cli.options import OverrideCommand
 
+from skillopt_commands.start_skills import skill_file
+
 CONFIGURATION = "tasks"
 """The packaged configuration that is meant where `--tasks` is given and no CONFIG."""
 
@@ -43,7 +45,11 @@ def task_options(*, skill: bool = False) -> Callable[[OverrideCommand], Override
             "FILE",
             "Your own tasks, in CSV, JSON or JSON lines, or a folder with train, val and test; no CONFIG.",
         ),
-        **({"skill": ("FILE", "The skill to start from: its file, or a finished run.")} if skill else {}),
+        **(
+            {"skill": ("FILE", "The skill to start from: its file, the folder of its SKILL.md, or a finished run.")}
+            if skill
+            else {}
+        ),
         "scorer": ("NAME", "How answers are scored: exact, numeric, ... (env.scorer)."),
         "model": ("NAME", "The model of both optimizer and target."),
         "backend": ("NAME", "Who serves the models (model.backend)."),
@@ -53,11 +59,14 @@ def task_options(*, skill: bool = False) -> Callable[[OverrideCommand], Override
         @functools.wraps(function)
         def command(overrides: tuple[Any, ...], **given: Any) -> Any:
             flags = {name: given.pop(name) for name in told}
-            if flags["tasks"] is not None and not (given.get("config_option") or given.get("configs")):
-                if "configs" in given:
-                    given["configs"] = (CONFIGURATION,)
-                elif not given["config"]:
-                    given["config"] = CONFIGURATION
+            if not (given.get("config_option") or given.get("configs") or given.get("config")):
+                if flags["tasks"] is not None:
+                    given |= {"configs": (CONFIGURATION,)} if "configs" in given else {"config": CONFIGURATION}
+                elif used := [f"--{name}" for name, value in flags.items() if value is not None]:
+                    raise click.UsageError(
+                        f"{' and '.join(used)} {'is' if len(used) == 1 else 'are'} given, but no tasks: CONFIG is "
+                        f"missing. Add --tasks FILE for tasks of yours, or name a configuration."
+                    )
             return function(overrides=(*overrides, *_overrides(flags)), **given)
 
         for name, (metavar, about) in reversed(told.items()):
@@ -78,5 +87,7 @@ def _overrides(flags: dict[str, str | None]) -> list[Any]:
         found += [flag("--tasks", "env.split_mode", mode), flag("--tasks", key, tasks)]
     for name, keys in KEYS.items():
         value = flags.get(name)
+        if name == "skill" and value is not None and skill_file(value) != Path(value):
+            value = str(skill_file(value))
         found += [flag(f"--{name}", key, value) for key in keys if value is not None]
     return found

@@ -31,6 +31,7 @@ from skillopt_kernel.store.redaction import Redactor
 from skillopt_commands.checks.finding import Report
 from skillopt_commands.checks.places import check_folder, check_places, check_temporary
 from skillopt_commands.checks.roles import ask_roles, check_roles, price_of_calls
+from skillopt_commands.start_skills import BLANK, is_blank
 
 SILENT = logging.Logger("skillopt.doctor", logging.CRITICAL + 1)
 """What would be logged is found in the configuration's warnings."""
@@ -98,9 +99,11 @@ def _check_data(report: Report, config: Config) -> Environment | None:
     report.add("environment", "ok", config.driver("env").name)
     report.own("environment", environment)
     report.attempt("data", lambda: _splits(config, environment), _sizes)
-    report.attempt(
+    start = report.attempt(
         "start skill", lambda: start_skill(config, environment), lambda start: f"from {start.source['from']}"
     )
+    if start is not None and is_blank(start.text):
+        report.add("start skill", "warning", BLANK)
     report.attempt("executor", lambda: executor_for(config, environment), str)
     return environment
 
