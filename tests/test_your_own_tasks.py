@@ -29,8 +29,8 @@ def blocks(language: str) -> list[str]:
 
 
 TABLE, SKILL = blocks("csv")[0], blocks("markdown")[0]
-TRAIN, EVAL = (
-    shlex.split(next(line for line in block.splitlines() if line.startswith("skillopt "))) for block in blocks("sh")
+(TRAIN,), BEFORE, (EVAL,) = (
+    [shlex.split(line) for line in block.splitlines() if line.startswith("skillopt ")] for block in blocks("sh")
 )
 
 
@@ -116,6 +116,41 @@ def test_the_documented_path(apart: Project, world: Receipts) -> None:
     asked = len(world.asked["target"])
     assert "This run is finished already" in apart.run(*TRAIN[1:]).ok().out
     assert len(world.asked["target"]) == asked, "nothing is asked twice"
+
+
+def test_what_can_be_asked_before_anything_is_spent(user: Project, world: Receipts) -> None:
+    doctor, plan = (ready(user).run(*command[1:]).ok().out for command in BEFORE)
+    assert "8 train, 4 selection, 8 test tasks" in doctor and "openai_api_key is set" in doctor
+    assert "4 epochs of 1 step; 8 train, 4 selection, 8 test tasks" in plan
+    assert not any(world.asked.values())
+    assert not (user.folder / "outputs").exists()
+
+
+def test_doctor_tells_what_a_training_would_refuse(user: Project) -> None:
+    ready(user).write("empty.md", "---\nname: receipts\n---\n")
+    done = user.run("doctor", "--tasks", "none.csv", "--skill", "empty.md", "--model", "gpt-5.5")
+    assert done.code == 2
+    told = " ".join(done.out.split())
+    assert "data error env.data_path: there is no file or folder" in told
+    assert "start skill warning the start skill says nothing below its front matter" in told
+    user.run("doctor", "--skill", "SKILL.md").refused("--skill is given, but no tasks", "Add --tasks FILE")
+
+
+def test_a_blank_skill_is_told_and_trained(user: Project) -> None:
+    ready(user).write("empty.md", "\n")
+    done = user.run("train", "--tasks", "tasks.csv", "--skill", "empty.md", "--model", "gpt-5.5", "--out", "run").ok()
+    assert "Warning: --skill: " in done.err and "empty.md: the start skill says nothing" in done.err
+
+
+def test_the_report_is_made_again(user: Project) -> None:
+    trained(user, "-o", "train.num_epochs=1").ok()
+    report = user.folder / "run" / "report.md"
+    first = report.read_text()
+    assert "4 of 8 test tasks:" in first and "Wrong: answered" in first
+    report.unlink()
+    assert "Report: " in user.run("report", "run").ok().out
+    assert report.read_text() == first
+    user.run("report", "nowhere").refused("`skillopt runs FOLDER` lists the runs")
 
 
 def test_the_documented_evaluation(user: Project) -> None:

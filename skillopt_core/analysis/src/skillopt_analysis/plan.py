@@ -56,7 +56,7 @@ def plan_text(plan: TrainingPlan) -> str:
     splits = ", ".join(f"{count} {name}" for name, count in plan.splits.items())
     rows = [(role, stage, *_cells(amount)) for (role, stage), amount in stages.items()]
     lines = [
-        f"Plan of {plan.config}: {plan.epochs} epochs of {plan.steps_per_epoch} steps; {splits} tasks",
+        f"Plan of {plan.config}: {plan.epochs} epochs of {_steps(plan.steps_per_epoch)}; {splits} tasks",
         "",
         table(("role", "stage", "least", "expected", "most", "in", "out", "usd"), [*rows, ("all", "", *_cells(total))]),
         "",
@@ -69,6 +69,10 @@ def plan_text(plan: TrainingPlan) -> str:
         "Assumed:",
     ]
     return "\n".join([*lines, *(f"- {sentence}" for sentence in plan.assumed)])
+
+
+def _steps(count: int) -> str:
+    return "1 step" if count == 1 else f"{count} steps"
 
 
 def _limit(limit: Within, steps: int) -> str:
