@@ -121,7 +121,7 @@ def test_analysts_see_which_failures_are_lapses_and_never_a_mixed_group(tmp_path
         }  # fmt: skip
         project.write("config.yaml", json.dumps(settings))
         out = project.run("train", "config.yaml", "--out", "run").ok().out
-    assert "1 epochs of 1 steps of 4 tasks, 3 attempts at each" in out
+    assert "1 epoch of 1 step of 4 tasks, 3 attempts at each" in out
     blocks = [re.findall(r"### Trajectory \d+: (\S+)\n(?:.*\n)*?Score: hard (\d)", text) for text in told]
     assert sorted(len(block) for block in blocks) == [2, 4, 6]
     for block in blocks:

@@ -56,7 +56,7 @@ def plan_text(plan: TrainingPlan) -> str:
     splits = ", ".join(f"{count} {name}" for name, count in plan.splits.items())
     rows = [(role, stage, *_cells(amount)) for (role, stage), amount in stages.items()]
     lines = [
-        f"Plan of {plan.config}: {plan.epochs} epochs of {_steps(plan.steps_per_epoch)}; {splits} tasks",
+        f"Plan of {plan.config}: {_counted(plan.epochs, 'epoch')} of {_counted(plan.steps_per_epoch, 'step')}; {splits} tasks",
         "",
         table(("role", "stage", "least", "expected", "most", "in", "out", "usd"), [*rows, ("all", "", *_cells(total))]),
         "",
@@ -71,8 +71,8 @@ def plan_text(plan: TrainingPlan) -> str:
     return "\n".join([*lines, *(f"- {sentence}" for sentence in plan.assumed)])
 
 
-def _steps(count: int) -> str:
-    return "1 step" if count == 1 else f"{count} steps"
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
 def _limit(limit: Within, steps: int) -> str:

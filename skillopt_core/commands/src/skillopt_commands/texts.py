@@ -49,10 +49,10 @@ def start_lines(data: Mapping[str, Any], *, training: bool) -> list[str]:
         told |= {"skill": start.get("path", "-"), "split": data["evaluates"]}
     if training:
         batches = f"{data['accumulation']} x " if data["accumulation"] > 1 else ""
-        count, size = data["steps_per_epoch"], min(data["batch_size"], data["splits"]["train"])
-        steps = f"{count} {'step' if count == 1 else 'steps'} of {batches}{size} tasks"
+        size = min(data["batch_size"], data["splits"]["train"])
+        steps = f"{_counted(data['steps_per_epoch'], 'step')} of {batches}{_counted(size, 'task')}"
         several = f", {data['samples_per_task']} attempts at each" if data.get("samples_per_task", 1) > 1 else ""
-        told["schedule"] = f"{data['epochs']} epochs of {steps}{several}"
+        told["schedule"] = f"{_counted(data['epochs'], 'epoch')} of {steps}{several}"
         told["updates"] = f"{data['update']}, sized by the {data['scheduler']} scheduler"
         told["gate"] = data["gate"]
         if start.get("from") == "run":
@@ -64,6 +64,10 @@ def start_lines(data: Mapping[str, Any], *, training: bool) -> list[str]:
     told |= {"workers": str(data["workers"]), "folder": data["folder"]}
     lines = [f"{doing} {data['config']}{seed}{after}"]
     return lines + [f"  {name:<11}{value}" for name, value in told.items()]
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
 def _model(about: Mapping[str, str]) -> str:
