@@ -55,8 +55,9 @@ def plan_text(plan: TrainingPlan) -> str:
     total, stages = plan.total, plan.by_stage()
     splits = ", ".join(f"{count} {name}" for name, count in plan.splits.items())
     rows = [(role, stage, *_cells(amount)) for (role, stage), amount in stages.items()]
+    schedule = f"{_counted(plan.epochs, 'epoch')} of {_counted(plan.steps_per_epoch, 'step')}"
     lines = [
-        f"Plan of {plan.config}: {_counted(plan.epochs, 'epoch')} of {_counted(plan.steps_per_epoch, 'step')}; {splits} tasks",
+        f"Plan of {plan.config}: {schedule}; {splits} tasks",
         "",
         table(("role", "stage", "least", "expected", "most", "in", "out", "usd"), [*rows, ("all", "", *_cells(total))]),
         "",
