@@ -31,8 +31,9 @@ def test_o_t1_a_rate_limit_during_reflection_loses_no_step(tmp_path: Path) -> No
     with ChatServer(answer) as server:
         project.run("train", configure(project, server), "--out", "whole").ok()
     with ChatServer(limited) as server:
-        project.run("train", configure(project, server, env={"workers": 8}), "--out", "run").ok()
+        done = project.run("train", configure(project, server, env={"workers": 8}), "--out", "run").ok()
     assert len(refused) == 3
+    assert "stamina" not in done.err, "a retry is an event of the run, and no line of a library's"
     whole, steps = (project.json(f"{out}/history.json") for out in ("whole", "run"))
     assert [step["action"] for step in steps] == [step["action"] for step in whole]
     assert project.json("run/summary.json")["model_failures"] == {}

@@ -94,6 +94,7 @@ def run_command(command: click.Command, args: Sequence[str] | None = None, name:
     """
     _make_streams_bear_any_text()
     logging.basicConfig(format="%(message)s", handlers=[console.LogLines()])
+    logging.getLogger("stamina").propagate = False  # its line for each retry names an event, and says nothing of it
     try:
         code = command.main(
             args=None if args is None else list(args), prog_name=name or command.name, standalone_mode=False
