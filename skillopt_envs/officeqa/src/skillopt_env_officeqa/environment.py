@@ -18,6 +18,7 @@ from skillopt_kernel.store.patterns import clipped
 from skillopt_lib_env.data_files import Item
 from skillopt_lib_env.questions import about_form
 from skillopt_lib_env.split_loading import load_splits
+from skillopt_lib_env.wording import one_line
 
 from skillopt_env_officeqa.asking import Looking, converse, run_job
 from skillopt_env_officeqa.corpus import Corpus, open_corpus
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
 
 NAME = "officeqa"
 FOLDER_VARIABLE = "OFFICEQA_DOCS_DIR"
-LONGEST_DESCRIPTION = 100
 MOST_FILES_TOLD = 20
 FEW_NAMES = 3
 
@@ -133,8 +133,7 @@ class OfficeQAEnvironment:
 
     def describe(self, task: Task) -> str:
         """The question on one line, shortened."""
-        line = " ".join(str(task.inputs.get("question", "")).split())
-        return line if len(line) <= LONGEST_DESCRIPTION else clipped(line, LONGEST_DESCRIPTION - 3) + "..."
+        return one_line(str(task.inputs.get("question", "")))
 
     def initial_skill(self) -> str:
         """The skill that training starts from when `env.skill_init` names none."""
