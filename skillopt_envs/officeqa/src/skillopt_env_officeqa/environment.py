@@ -31,9 +31,8 @@ from skillopt_env_officeqa.prompts import (
     PAGES_TASK,
     TOOL_TASK,
     WEB_TASK,
-    agent_prompt,
+    form,
     question_text,
-    system_prompt,
 )
 from skillopt_env_officeqa.scoring import TOLERANCES, earlier_scores, judged
 from skillopt_env_officeqa.settings import OfficeQASettings
@@ -98,9 +97,9 @@ class OfficeQAEnvironment:
             told = FILES_TASK if settings.use_local_tools else PAGES_TASK
             question = self._question(task, pages)
             kept = dict(files) if settings.use_local_tools else {}
-            return run_job(agent_prompt(question, told), skill, kept, target, settings.max_tool_turns)
+            return run_job(form(told).job(question), skill, kept, target, settings.max_tool_turns)
         told, looking = self._ways(task)
-        messages = [Message("system", system_prompt(skill, told)), Message("user", self._question(task, pages))]
+        messages = [Message("system", form(told).system(skill)), Message("user", self._question(task, pages))]
         limits = {"max_turns": settings.max_tool_turns, "max_tokens": settings.max_completion_tokens}
         return converse(messages, target, looking, **limits)
 

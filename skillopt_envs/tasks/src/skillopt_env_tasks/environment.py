@@ -12,7 +12,8 @@ from skillopt_kernel.skill import skill_hash
 from skillopt_kernel.splits import PARTS
 from skillopt_lib_env.answers import last_answer, whole_reply
 from skillopt_lib_env.questions import about_form, ask
-from skillopt_lib_env.ratio_split import parse_split_ratio, write_splits, written_ratio
+from skillopt_lib_env.ratio_split import write_splits
+from skillopt_lib_env.split_loading import split_folder
 from skillopt_lib_env.wording import one_line
 
 from skillopt_env_tasks import feedback
@@ -53,10 +54,9 @@ class TasksEnvironment:
     def save_splits(self, folder: Path) -> None:
         """Write what a split by ratio gave below `folder`, so that it can be used again as `split_dir`."""
         loaded, common = self._load(), self._common
-        if not loaded.by_ratio:
+        target = split_folder(common, "tasks", folder)
+        if target is None or not loaded.by_ratio:
             return
-        ratio = written_ratio(parse_split_ratio(common.split_ratio), "-")
-        target = common.split_output_dir or folder / "_generated_splits" / f"tasks_{ratio}_seed{common.split_seed}"
         fields = {part: [row.item.fields for row in loaded.parts[part]] for part in PARTS}
         write_splits(target, fields, source=loaded.where, ratio=common.split_ratio, seed=common.split_seed)
 
