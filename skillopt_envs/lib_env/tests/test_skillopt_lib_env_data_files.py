@@ -113,6 +113,8 @@ def test_a_whole_character_written_as_escapes_is_read(tmp_path):
 def test_a_file_that_cannot_be_read_is_named(tmp_path):
     with pytest.raises(DataError, match=r"none\.json: the file cannot be read"):
         read_items(tmp_path / "none.json")
+    with pytest.raises(DataError, match=r"is a folder; name the file in it that holds the data"):
+        read_items(tmp_path)
 
 
 def test_fields_are_taken_strictly_and_errors_name_the_item():

@@ -130,6 +130,8 @@ def data_file_in(folder: Path, *, single: bool = False) -> Path:
 
 
 def _read_text(path: Path) -> str:
+    if path.is_dir():
+        raise DataError(f"{path} is a folder; name the file in it that holds the data.")
     try:
         raw = path.read_bytes()
     except OSError as error:
