@@ -267,10 +267,24 @@ def test_o_d3_nothing_to_learn_from_is_told_before_a_model_is_asked(user: Projec
     ready(user)
     user.write("tasks.csv", "text,answer,split\n" + "".join(f"Which {n}?,this,test\n" for n in range(12)))
     user.run(*TRAIN[1:]).refused("tasks.csv: the field 'split' puts no task into the train split")
+    user.write("tasks.csv", "text,answer,split\n" + "".join(f"Which {n}?,this,train\n" for n in range(12)))
+    user.run(*TRAIN[1:]).refused(
+        "tasks.csv: no task is in the selection split (train 12, test 0).",
+        "the selection split of the data is empty; the gate needs at least one task in it",
+    )
     user.write("tasks.csv", "text,answer\n")
     user.run(*TRAIN[1:]).refused("tasks.csv: the file holds 0 tasks")
     assert not any(world.asked.values())
     assert not (user.folder / "outputs").exists()
+
+
+def test_without_a_gate_no_selection_tasks_are_needed(user: Project) -> None:
+    ready(user)
+    rows = [f"{line},{'test' if n % 2 else 'train'}\n" for n, line in enumerate(TABLE.strip().splitlines()[1:])]
+    user.write("tasks.csv", "text,answer,kind,split\n" + "".join(rows))
+    done = user.run(*TRAIN[1:], "--out", "run", "-o", "evaluation.use_gate=false", "train.num_epochs=1").ok()
+    assert "no task is in the selection split (train 10, test 10)" in done.err
+    assert "taken without a comparison" in (user.folder / "run" / "report.md").read_text()
 
 
 @pytest.mark.parametrize(

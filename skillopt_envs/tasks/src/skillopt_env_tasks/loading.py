@@ -35,7 +35,7 @@ class Loaded:
 
     def warnings(self, comments: Sequence[feedback.Comment], start: str) -> list[str]:
         """What a user must know of the data and of comments on it, in sentences; `start` as in `feedback`."""
-        told = splitting.warnings_of(self.parts, by_ratio=self.by_ratio)
+        told = splitting.warnings_of(self.parts, self.where, by_ratio=self.by_ratio)
         if self.left_out:
             told.append(
                 f"{self.where}: not used, so that nothing tells the target what is right: the fields "
@@ -68,12 +68,9 @@ def load(settings: TasksSettings, common: SplitSettings, scorer: Scorer) -> Load
             parts = splitting.split_by_id(rows, ratio, common.split_seed, source.where)
     unique([row for part in PARTS for row in parts[part]], columns)
     splitting.refuse_shared_inputs(parts)
-    for part in PARTS[:2] if columns.split else PARTS[:1]:
-        if not parts[part]:
-            what = f"the field {columns.split!r} puts no task into" if columns.split else "there is no task in"
-            raise DataError(
-                f"{source.where}: {what} the {part} split; training needs tasks to learn from and to select by."
-            )
+    if not parts["train"]:  # whether tasks to select by are needed only the run knows
+        what = f"the field {columns.split!r} puts no task into" if columns.split else "there is no task in"
+        raise DataError(f"{source.where}: {what} the train split; training needs tasks to learn from and to select by.")
     return Loaded(
         {part: parts[part][: common.limit or None] for part in PARTS}, source.where, by_ratio, columns.left_out
     )

@@ -72,8 +72,8 @@ def refuse_shared_inputs(parts: Parts) -> None:
     refuse(problems)
 
 
-def warnings_of(parts: Parts, *, by_ratio: bool) -> list[str]:
-    """What a user must know of the split, in sentences."""
+def warnings_of(parts: Parts, where: str, *, by_ratio: bool) -> list[str]:
+    """What a user must know of the split of the data in `where`, in sentences."""
     sizes = {part: len(parts[part]) for part in PARTS}
     told = []
     count = sizes["selection"]
@@ -83,6 +83,8 @@ def warnings_of(parts: Parts, *, by_ratio: bool) -> list[str]:
             f"the selection split has only {_tasks(count)} (train {sizes['train']}, test {sizes['test']}): one more or "
             f"less right moves its score by {1 / count:.2f}, so that chance has a say in which skill is taken. {cure}."
         )
+    if not count:
+        told.append(f"{where}: no task is in the selection split (train {sizes['train']}, test {sizes['test']}).")
     rows = [row for part in PARTS for row in parts[part]]
     repeated = len(rows) - len({input_key(row.task) for row in rows})
     if repeated:
