@@ -119,7 +119,8 @@ def test_a_task_without_a_score_or_a_prompt_is_shown_as_such(run):
             "Keep the first skill: on tasks from which nothing was learnt, the best one is no better.",
         ),
         ({"test_hard": None}, "Whether it is better on other tasks is not known"),
-        ({"status": "budget"}, "Run the same command again: it goes on where it stands."),
+        ({"status": "incomplete"}, "Run the same command again: it goes on where it stands."),
+        ({"status": "budget"}, "Run the same command again with a higher limit: it goes on where it stands."),
         ({"splits": {"train": 8, "selection": 4, "test": 4}}, "Give more tasks: with 4 to select by, chance has a say"),
     ],
 )
@@ -134,6 +135,11 @@ def test_what_to_do_when_nothing_was_better(run):
     (folder / "best_skill.md").write_text(FIRST)
     text = report_text(attrs.evolve(summary, best_step=0, best_origin="initial_skill"))
     assert "Your skill stays as it is. *Steps* says why" in text and "a stronger optimizer" in text
+    unfinished = report_text(attrs.evolve(summary, best_step=0, status="budget", notes=("Spent.",), budget="Spent."))
+    assert "a stronger optimizer" not in unfinished, "it has not had its chance"
+    assert unfinished.count("Spent.") == 1
+    (folder / "test_eval" / "results.jsonl").unlink()
+    assert "3 of 4 test tasks:" in report_text(summary), "the first skill is tested once"
     text = report_text(attrs.evolve(summary, best_step=0, baseline_selection_hard=1.0))
     assert "The first skill is right on every selection task" in text and "stronger optimizer" not in text
 

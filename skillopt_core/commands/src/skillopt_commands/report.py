@@ -164,7 +164,8 @@ def _steps(folder: Path) -> list[str]:
 
 def _notes(summary: RunSummary) -> Iterator[str]:
     if summary.status != "finished":
-        yield f"The run has not come to its end (status {summary.status}). {summary.budget}".strip()
+        told = "" if summary.budget in summary.notes else summary.budget
+        yield f"The run has not come to its end (status {summary.status}). {told}".strip()
     if summary.ended_early:
         yield summary.ended_early
     yield from summary.notes

@@ -18,9 +18,10 @@ FEW_TO_SELECT_BY = 10
 def next_lines(summary: RunSummary, *, same: bool) -> Iterator[str]:
     """Advice in sentences. `same`: the best skill is the first one."""
     if summary.status != "finished":
-        yield "Run the same command again: it goes on where it stands. (What stopped it is told under *To know*.)"
+        limit = " with a higher limit" if summary.status == "budget" else ""
+        yield f"Run the same command again{limit}: it goes on where it stands. *To know* tells what stopped it."
     if same:
-        yield from _without_a_better_one(summary)
+        yield from _without_a_better_one(summary) if summary.status == "finished" else ()
     else:
         yield from _with_a_better_one(summary, compared(Path(summary.folder)))
     selection = summary.splits.get("selection", 0)

@@ -75,8 +75,11 @@ def comparison_lines(folder: Path) -> list[str]:
 
 
 def wrong_lines(folder: Path) -> list[str]:
-    """The first test tasks that are not wholly right with the best skill: what was asked, and what was wrong."""
-    rows = _rows(folder / BEST)
+    """The first test tasks that are not wholly right with the best skill: what was asked, and what was wrong.
+
+    Where that is the first skill, its test is not made twice.
+    """
+    rows = _rows(folder / BEST) or _rows(folder / FIRST)
     wrong = [row for row in rows if row.get("hard") is None or row["hard"] < 1]
     if not wrong:
         return []
