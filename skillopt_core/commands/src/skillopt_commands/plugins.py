@@ -51,20 +51,30 @@ def show(kind: str, name: str) -> None:
         echo("For one role only: optimizer_, target_ or judge_ before a key, OPTIMIZER_, ... before a variable.")
 
 
-def _settings(manifest: Manifest, settings: type[Any]) -> Iterator[tuple[str, list[str]]]:
-    """Each field as "key: type = default", with the lines that explain it."""
+def _settings(manifest: Manifest, settings: type[Any], within: str = "") -> Iterator[tuple[str, list[str]]]:
+    """Each field as "key: type = default", with the lines that explain it; of a mapping, each of its keys.
+
+    within  the key whose mapping these are the keys of, with a dot behind it
+    """
     import attrs
     from skillopt_kernel.config.fields import default_of, description, is_secret, variable_of
 
     for field in attrs.fields(attrs.resolve_types(settings)):
-        name = getattr(field.type, "__name__", "") if isinstance(field.type, type) else str(field.type)
+        name = getattr(field.type, "__name__", "") if isinstance(field.type, type) else _type_text(field.type)
+        if isinstance(field.type, type) and attrs.has(field.type) and not hasattr(field.type, "from_node"):
+            yield from _settings(manifest, field.type, f"{within}{field.name}.")
+            continue
         default = "no default" if field.default is attrs.NOTHING else repr(default_of(field))
         lines = [text] if (text := description(settings, field.name)) else []
         if is_secret(field):
             lines.append("a credential: never shown, never stored")
         if manifest.kind == "backend":
             lines.append(f"environment: {variable_of(field, manifest.prefix)}")
-        yield f"{_section(manifest)}{field.name}: {name or 'any'} = {default}", lines
+        yield f"{_section(manifest)}{within}{field.name}: {name or 'any'} = {default}", lines
+
+
+def _type_text(annotation: Any) -> str:
+    return str(annotation).replace("typing.", "").replace("pathlib.", "")
 
 
 def _section(manifest: Manifest) -> str:
