@@ -100,6 +100,13 @@ def test_what_is_still_not_right_is_shown_with_its_question(run):
     assert TEMPLATE not in text, "what all tasks are asked alike says nothing of one"
 
 
+def test_of_a_long_prompt_its_beginning_and_its_end_are_shown(run):
+    folder, summary = run
+    (folder / "test_eval" / "t1" / "target_user_prompt.txt").write_text(f"A report: {'word ' * 400}\nWhen was it?\n")
+    (line,) = [line for line in report_text(summary).splitlines() if line.startswith("| `t1` | A report")]
+    assert " ... " in line and line.split(" | ")[1].endswith("When was it?") and len(line) < 250
+
+
 def test_a_task_without_a_score_or_a_prompt_is_shown_as_such(run):
     folder, summary = run
     rows = [{"id": f"u{n}", "hard": None, "missing": "endpoint: it is gone"} for n in range(12)]
@@ -217,6 +224,14 @@ def test_what_looks_like_a_credential_is_not_repeated(run):
     key = "sk-" + "a1B2" * 12
     (folder / "best_skill.md").write_text(f"{FIRST}- Use {key}.\n")
     assert key not in report_of(summary).read_text()
+
+
+def test_a_credential_is_not_cut_in_two(run):
+    folder, summary = run
+    key = "sk-" + "a1B2" * 12
+    (folder / "test_eval" / "t1" / "target_user_prompt.txt").write_text(f"{'word ' * 15}{key} {'word ' * 100}\n")
+    text = report_text(summary)
+    assert " ... " in text and key[:20] not in text
 
 
 def test_the_report_of_an_earlier_run_is_left(run):

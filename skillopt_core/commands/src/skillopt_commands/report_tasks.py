@@ -10,12 +10,13 @@ from typing import Any
 from attrs import frozen
 from skillopt_kernel.errors import RunDirectoryError
 from skillopt_kernel.store.files import read_lines, read_text
+from skillopt_kernel.store.patterns import redact_diagnostics
 
 FIRST, BEST = "test_eval_baseline", "test_eval"
 """Folders of a run with the tests of the first skill and of the best one."""
 
 MOST_TASKS_NAMED = 10
-LONGEST_CELL = 160
+LONGEST_CELL = 200
 
 
 @frozen
@@ -98,14 +99,16 @@ def told_probability(value: float) -> str:
 
 
 def table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """The lines of a Markdown table; a cell is one line, shortened where it is long."""
+    """The lines of a Markdown table; a cell is one line, shortened in its middle where it is long."""
     lines = [headings, ["---"] * len(headings), *([_cell(text) for text in row] for row in rows)]
     return [f"| {' | '.join(line)} |" for line in lines]
 
 
 def _cell(text: str) -> str:
     line = " ".join(text.split())
-    line = line if len(line) <= LONGEST_CELL else f"{line[: LONGEST_CELL - 3]}..."
+    if len(line) > LONGEST_CELL:  # a question stands at the end of some prompts, at the beginning of others
+        half, line = (LONGEST_CELL - 5) // 2, redact_diagnostics(line)  # before a credential could be cut in two
+        line = f"{line[:half]} ... {line[-half:]}"
     return line.replace("|", "\\|")
 
 
