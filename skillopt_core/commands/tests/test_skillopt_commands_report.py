@@ -85,7 +85,7 @@ def test_a_better_skill(run):
     assert "| 1 | accepted, the best so far | 0.250 | 0.750 | above \\| it |" in text
     assert "| 2 | no change was proposed | - | - |  |" in text
     assert "* One thing to know." in text
-    assert "optimizer big (openai_chat), target default (simulated); seed 4" in text
+    assert "optimizer big (openai_chat), target default (simulated); seed 4; SkillOpt 1" in text
     assert f"the first skill is `{skill_hash(FIRST)}`, the best one `{skill_hash(BEST)}`" in text
     assert "7.2 seconds, 12 model calls, 3,456 tokens, $0.5000." in text
     assert "| target (role) | 10 | 3,000 | 400 | 0.4000 |\n| rollout |" in text

@@ -194,7 +194,7 @@ def _made(summary: RunSummary, best: str) -> list[str]:
     scorer = env.get("scorer")
     scored = f"; scorer: {scorer['name']}" if isinstance(scorer, Mapping) else ""
     return [
-        f"* Models: {', '.join(models)}; seed {summary.config['train']['seed']}",
+        f"* Models: {', '.join(models)}; seed {summary.config['train']['seed']}; SkillOpt {summary.version}",
         f"* Tasks: {sizes}; gate: {summary.gate}{scored}",
         f"* Versions: the first skill is `{summary.start_skill.get('hash', '')}`, the best one `{skill_hash(best)}`",
         f"* Best skill: `{summary.best_skill_path}` beside this file; every other version is in `skills/`",
