@@ -181,6 +181,16 @@ def test_the_command_makes_the_report_again(run, capsys):
     assert f"Report: {folder / REPORT}" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("damage", [{"splits": None, "version": "1"}, {"config": {}}])
+def test_a_summary_that_is_something_else_is_told(run, capsys, damage):
+    folder, summary = run
+    told = {key: value for key, value in (summary.as_json() | damage).items() if value is not None}
+    for name, content in (("summary.json", told), ("fingerprint.json", {}), ("config.json", CONFIG)):
+        (folder / name).write_text(json.dumps(content))
+    assert main(["report", str(folder)]) == 2
+    assert "its files are not what a training of this version leaves" in capsys.readouterr().err
+
+
 def test_no_report_is_made_of_what_is_no_finished_training(tmp_path, capsys):
     assert main(["report", str(tmp_path / "none")]) == 2
     assert "`skillopt runs FOLDER` lists the runs in a folder." in capsys.readouterr().err

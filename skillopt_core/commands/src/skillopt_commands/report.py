@@ -56,8 +56,15 @@ def report(run: Path) -> int:
         raise RunDirectoryError(
             f"{run} {why}: reports are of trainings at their end. `skillopt status {run}` shows it."
         )
+    try:
+        text = report_text(RunSummary.from_json(view.summary, folder=str(run)))
+    except (KeyError, TypeError) as error:
+        raise RunDirectoryError(
+            f"{run}: its files are not what a training of this version leaves ({type(error).__name__}: {error}), so "
+            f"that no report can be made of them."
+        ) from error
     path = run / REPORT
-    write_text(path, redact_diagnostics(report_text(RunSummary.from_json(view.summary, folder=str(run)))))
+    write_text(path, redact_diagnostics(text))
     echo(f"Report: {path}")
     return 0
 
