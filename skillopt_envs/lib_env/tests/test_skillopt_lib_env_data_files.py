@@ -169,6 +169,11 @@ def test_the_delimiter_is_seen_in_the_header(tmp_path, content):
     assert item.fields == {"id": "a", "text": "x; y"}
 
 
+def test_tsv_is_divided_by_tabs(tmp_path):
+    (item,) = read_items(written(tmp_path, "d.tsv", "question, in short\tanswer\nIs it, or not?\tno\n"))
+    assert item.fields == {"question, in short": "Is it, or not?", "answer": "no"}
+
+
 def test_a_comma_stays_the_delimiter_where_another_sign_stands_in_a_name(tmp_path):
     (item,) = read_items(written(tmp_path, "d.csv", "id;old,text\na,b;c\n"))
     assert item.fields == {"id;old": "a", "text": "b;c"}

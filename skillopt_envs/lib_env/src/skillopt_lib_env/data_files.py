@@ -80,7 +80,7 @@ def read_items(path: Path) -> list[Item]:
     they have none), or one object, which is one item; a file of several lines that are each an object is read
     as JSON lines. UTF-8, a byte-order mark is allowed.
 
-    CSV is divided by the one of `DELIMITERS` that gives its header the most columns. Blank rows are passed over, and
+    CSV is divided by the one of `DELIMITERS` that gives its header the most columns, TSV by tabs. Blank rows are passed over, and
     columns without a name in which nothing stands: spreadsheets write both.
     """
     if path.suffix.lower() in OTHER_FORMS:
@@ -227,7 +227,8 @@ def _csv_items(text: str, path: Path) -> list[Item]:
     before = 1 if named else 0
     if named:
         text = rest
-    delimiter = named[1] if named else max(DELIMITERS, key=lambda each: len(_header(text, each)))
+    allowed = ("\t",) if path.suffix.lower() == ".tsv" else DELIMITERS
+    delimiter = named[1] if named else max(allowed, key=lambda each: len(_header(text, each)))
     rows = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=delimiter)
     items: list[Item] = []
     begins = 1 + before
