@@ -80,8 +80,8 @@ def read_items(path: Path) -> list[Item]:
     they have none), or one object, which is one item; a file of several lines that are each an object is read
     as JSON lines. UTF-8, a byte-order mark is allowed.
 
-    CSV is divided by the one of `DELIMITERS` that gives its header the most columns, TSV by tabs. Blank rows are passed over, and
-    columns without a name in which nothing stands: spreadsheets write both.
+    CSV is divided by the one of `DELIMITERS` that gives its header the most columns, TSV by tabs. Blank rows are passed
+    over, and columns without a name in which nothing stands: spreadsheets write both.
     """
     if path.suffix.lower() in OTHER_FORMS:
         raise DataError(
