@@ -4,6 +4,7 @@ import pytest
 from skillopt_kernel.models.requests import ChatReply
 from skillopt_kernel.records import Task
 from skillopt_kernel.skill import skill_hash
+from skillopt_lib_env.scoring import ScorerChoice
 from skillopt_testkit.scripted import ScriptedTarget
 
 TASK = Task("t1", inputs={"context": "Two apples.", "question": "How many?"}, reference="2")
@@ -43,6 +44,44 @@ def test_a_prompt_is_filled_in_one_pass(attempted):
     )
     _, target, _ = attempted("x", task=task, prompt='{"q": {{question}} / {{ context }}}\n{{list}}\n{{n}}')
     assert target.messages[0][1].text == '{"q": {{context}} {0.__class__} / C}\n- a\n- b\n{"k": 1}'
+
+
+@pytest.mark.parametrize(
+    ("choices", "shown"),
+    [
+        (["one", "two"], "A. one\nB. two"),
+        ([1, 2.5], "A. 1\nB. 2.5"),
+        ({"A": "one", "B": "two"}, "A. one\nB. two"),
+        (["A. one", "B. two"], "A. one\nB. two"),
+        (["(A) one", "(B) two"], "(A) one\n(B) two"),
+        (["A plain one", "B flat"], "A. A plain one\nB. B flat"),
+        ("A) one B) two", "A) one B) two"),
+        ([str(n) for n in range(27)], "\n".join(f"- {n}" for n in range(27))),
+    ],
+)
+@pytest.mark.parametrize("name", ["choices", "options"])
+def test_choices_bear_the_labels_that_the_scorer_asks_for(attempted, choices, shown, name):
+    task = Task("t", inputs={"question": "Which?", name: choices}, reference="B")
+    _, target, _ = attempted("x", task=task, scorer=ScorerChoice("choice"))
+    assert target.messages[0][1].text == f"## Question\n\nWhich?\n\n## {name.title()}\n\n{shown}"
+    _, target, _ = attempted("x", task=task, scorer=ScorerChoice("choice"), prompt=f"{{{{question}}}}\n{{{{{name}}}}}")
+    assert target.messages[0][1].text == f"Which?\n{shown}"
+
+
+def test_the_labels_are_those_of_the_scorers_settings(attempted):
+    from skillopt_scorers.settings import ChoiceSettings
+
+    task = Task("t", inputs={"question": "Which?", "answers": ["one", "two"]}, reference="2")
+    scorer = ScorerChoice("choice", ChoiceSettings(labels="123", choices="answers"))
+    made, target, done = attempted("<answer>2</answer>", task=task, scorer=scorer)
+    assert target.messages[0][1].text.endswith("1. one\n2. two")
+    assert made.score(task, done, None).hard == 1.0
+
+
+def test_with_another_scorer_a_list_has_no_labels(attempted):
+    task = Task("t", inputs={"choices": ["one", "two"]}, reference="two")
+    _, target, _ = attempted("x", task=task)
+    assert target.messages[0][1].text == "- one\n- two"
 
 
 def test_a_blank_skill_has_no_heading(attempted):

@@ -18,6 +18,7 @@ from skillopt_lib_env.split_loading import split_folder
 from skillopt_lib_env.wording import one_line
 
 from skillopt_env_tasks import feedback
+from skillopt_env_tasks.choices import labelled, labels_shown
 from skillopt_env_tasks.loading import Loaded, load
 from skillopt_env_tasks.prompts import FORMS
 from skillopt_env_tasks.settings import TasksSettings
@@ -114,5 +115,6 @@ class TasksEnvironment:
         return load(self._settings, self._common, self._scorer)
 
     def _asked(self, task: Task) -> str:
-        template = self._settings.prompt
-        return filled(template, task.inputs) if template.strip() else under_headings(task.inputs)
+        template, labels = self._settings.prompt, labels_shown(self._settings.scorer)
+        inputs = {name: labelled(value, labels.get(name, "")) for name, value in task.inputs.items()}
+        return filled(template, inputs) if template.strip() else under_headings(inputs)
