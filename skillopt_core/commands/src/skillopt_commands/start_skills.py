@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from skillopt_kernel.config.resolved import Config
-from skillopt_kernel.skill import SkillDocument
+if TYPE_CHECKING:
+    from skillopt_kernel.config.resolved import Config
 
 AGENT_SKILL = "SKILL.md"
 """The file of an Agent Skill, in the folder that is its name."""
@@ -24,6 +25,8 @@ def skill_file(path: str | Path) -> Path:
 
 def is_blank(text: str) -> bool:
     """Whether the skill says nothing: no text, or nothing but front matter."""
+    from skillopt_kernel.skill import SkillDocument
+
     return not SkillDocument.parse(text).body.strip()
 
 
