@@ -105,7 +105,7 @@ class Reading:
         if part is None:
             raise item.problem(
                 f"the field {name!r} says where the task belongs, but there is no split {word[:40]!r}; write train, "
-                f"selection (or val) or test."
+                f"selection (or val) or test, or give the field another name if it says something else."
             )
         return part
 
