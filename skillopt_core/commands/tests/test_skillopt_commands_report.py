@@ -137,6 +137,12 @@ def test_what_to_do_next(run, changes, advice):
     assert advice in text[text.index("## What to do next") : text.index("## Scores")]
 
 
+def test_no_one_is_sent_on_from_a_skill_that_is_no_better(run):
+    _, summary = run
+    assert "To train on from there" in report_text(summary)
+    assert "To train on from there" not in report_text(attrs.evolve(summary, test_hard=0.2))
+
+
 def test_what_to_do_when_nothing_was_better(run):
     folder, summary = run
     (folder / "best_skill.md").write_text(FIRST)

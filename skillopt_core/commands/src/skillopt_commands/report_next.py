@@ -28,7 +28,7 @@ def next_lines(summary: RunSummary, *, same: bool) -> Iterator[str]:
     if 0 < selection < FEW_TO_SELECT_BY:
         yield (
             f"Give more tasks: with {selection} to select by, chance has a say in which skill is taken. At least "
-            f"{FEW_TO_SELECT_BY} select well, which are 50 tasks where a fifth of them is for selection."
+            f"{FEW_TO_SELECT_BY} are advised, which are 50 tasks where a fifth of them selects."
         )
     if summary.test_hard is not None and summary.test_hard < 1:
         yield (
@@ -49,6 +49,7 @@ def _with_a_better_one(summary: RunSummary, tested: Compared | None) -> Iterator
             "Keep the first skill: on tasks from which nothing was learnt, the best one is no better. What it gained "
             "in selection did not carry over."
         )
+        return
     elif tested is not None and tested.chance is not None and tested.chance > UNLIKELY:
         yield (
             f"{take} Do not rely on its lead yet: chance alone would make such a difference with a probability "
