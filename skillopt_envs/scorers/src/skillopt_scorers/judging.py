@@ -15,10 +15,13 @@ from skillopt_kernel.records import Score
 from skillopt_kernel.store.patterns import clipped
 
 from skillopt_scorers.accepted import quoted
+from skillopt_scorers.rubrics import speaks_of_form
 from skillopt_scorers.settings import JudgeSettings
 from skillopt_scorers.substrings import ContainsScorer
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from skillopt_kernel.interfaces import DriverContext, Judge
     from skillopt_kernel.models.requests import ChatReply, ChatRequest
     from skillopt_kernel.records import Task
@@ -66,6 +69,13 @@ class JudgeScorer:
     def check(self, reference: Any, task: Task) -> None:
         """Raise `ValueError` where there is neither a rubric nor a reference to judge by."""
         self._criteria(reference, task)
+
+    def shape_only(self, tasks: Sequence[Task]) -> str:
+        """What the rubrics speak of, where every one speaks of form alone and there is no reference; else ""."""
+        found = [self._criteria(task.reference, task) for task in tasks]
+        if any(told is not None or not speaks_of_form(rubric) for rubric, told, _ in found):
+            return ""
+        return f"at the form of every answer: the rubric, {quoted(found[0][0])}, names no outcome"
 
     def score(self, answer: str, reference: Any, task: Task, judge: Judge | None = None) -> Score:
         """Ask the judge. Raises as `check`, `UnusableReply` for what it cannot use, and what the call raises."""

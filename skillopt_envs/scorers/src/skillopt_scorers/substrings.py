@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from skillopt_kernel.records import Score
 
-from skillopt_scorers.accepted import accepted_answers, named, quoted
+from skillopt_scorers.accepted import accepted_answers, named, quoted, same_for_all
 from skillopt_scorers.settings import ContainsSettings
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from skillopt_kernel.interfaces import DriverContext, Judge
     from skillopt_kernel.records import Task
 
@@ -30,6 +32,11 @@ class ContainsScorer:
         wanted = accepted_answers(reference)
         if not wanted or not all(each.strip() for each in wanted):
             raise ValueError("what an answer must contain is empty, so that every answer or none would be right")
+
+    def shape_only(self, tasks: Sequence[Task]) -> str:
+        """What it looks for in every answer, where that is the same for all tasks; else ""."""
+        wanted = same_for_all(tasks)
+        return f"for the same text in every answer, {wanted}" if wanted else ""
 
     def score(self, answer: str, reference: Any, task: Task, judge: Judge | None = None) -> Score:
         """Look for a reference of one text or a list. Raises as `check`."""

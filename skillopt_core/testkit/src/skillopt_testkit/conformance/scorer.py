@@ -63,7 +63,7 @@ class ScorerConformance(PluginConformance):
     def test_no_setting_has_a_name_that_a_choice_needs(self) -> None:
         found = settings_class(self.manifest)
         names = {field.name for field in getattr(found, "__attrs_attrs__", ())}
-        taken = names & {"name", "settings", "provider"}
+        taken = names & {"name", "settings", "provider", "files", "where"}
         assert not taken, f"a configuration writes {{name: ..., <settings>}}: no setting may be called {sorted(taken)}"
 
     def test_right_answers_are_right(self, driver: Any) -> None:
