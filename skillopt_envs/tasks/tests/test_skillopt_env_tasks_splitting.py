@@ -16,7 +16,7 @@ def sizes(splits):
 
 
 def rows(count, **more):
-    return [{"id": f"t{n}", "question": f"Which is {n}?", "answer": "this", **more} for n in range(count)]
+    return [{"id": f"t{n}", "question": f"Which is {n}?", "answer": f"number {n}", **more} for n in range(count)]
 
 
 @pytest.fixture

@@ -113,7 +113,7 @@ def only_shape(scorer: Scorer, tasks: Sequence[Task]) -> str:
     if not seen:
         return ""
     return (
-        f"the scorer looks {seen} (of {len(tasks)} training tasks), so that a skill can score well by a template and "
+        f"in all {len(tasks)} training tasks the scorer looks {seen}, so that a skill can score well by a template, "
         f"without doing the task. Score the outcome: give each task a reference of its own, or judge by a rubric that "
         f"says what a good outcome is (the scorer llm_judge)."
     )
@@ -132,7 +132,7 @@ def looked_at(scorer: Scorer, tasks: Sequence[Task]) -> str:
         return str(look(tasks))
     first = tasks[0].reference
     alike = first is not None and all(task.reference == first for task in tasks)
-    return "for the same in every answer, since all tasks have one reference" if alike else ""
+    return "for the same answer, since they have one reference" if alike else ""
 
 
 def content_hash(paths: Iterable[Path]) -> str:

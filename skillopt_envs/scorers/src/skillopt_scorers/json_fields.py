@@ -51,9 +51,9 @@ class JsonScorer:
         wanted = [self._wanted(task.reference) for task in tasks]
         if not self._fields:
             if all(each is ABSENT for each in wanted):
-                return "only whether every answer follows the same schema"
+                return "only whether the answer follows the same schema"
             alike = all(each is not ABSENT and same(each, wanted[0]) for each in wanted)
-            return "for the same JSON value in every answer" if alike else ""
+            return "for the same JSON value" if alike else ""
         seen = {path: looked_at(scorer, self._of_field(path, wanted, tasks)) for path, scorer in self._fields.items()}
         return "; ".join(f"in the field {path} {each}" for path, each in seen.items()) if all(seen.values()) else ""
 

@@ -75,7 +75,7 @@ class JudgeScorer:
         found = [self._criteria(task.reference, task) for task in tasks]
         if any(told is not None or not speaks_of_form(rubric) for rubric, told, _ in found):
             return ""
-        return f"at the form of every answer: the rubric, {quoted(found[0][0])}, names no outcome"
+        return f"at the form of the answer alone, since the rubric, {quoted(found[0][0])}, names no outcome"
 
     def score(self, answer: str, reference: Any, task: Task, judge: Judge | None = None) -> Score:
         """Ask the judge. Raises as `check`, `UnusableReply` for what it cannot use, and what the call raises."""
