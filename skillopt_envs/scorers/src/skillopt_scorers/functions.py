@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import weakref
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from skillopt_kernel.errors import ConfigError, EnvironmentFailure
@@ -39,10 +40,9 @@ class PythonScorer:
         if not settings.function:
             raise ConfigError("the scorer python needs `function`, the path of yours as package.module:name")
         first = {"function": settings.function, "path": settings.path, "arguments": dict(settings.arguments)}
-        self._source = self._read_source()
         self._pool = Pool(
             "skillopt_scorers.function_worker", None, _MOST_WORKERS, first=packed({**first, "search": list(sys.path)}),
-            greeted=self._greeted, patience=_PATIENCE, quiet=False,
+            greeted=partial(_refuse, settings, _source(settings)), patience=_PATIENCE, quiet=False,
         )  # fmt: skip
         weakref.finalize(self, self._pool.close)
         try:
@@ -92,18 +92,20 @@ class PythonScorer:
             raise raised[-1]
         return result
 
-    def _greeted(self, line: bytes) -> None:
-        """Look at what a process says that has started. A run must not go on with another function."""
-        told = unpacked(line)
-        if self._read_source() != self._source:
-            raise EnvironmentFailure(
-                f"the source of {self._settings.function} was changed during the run: put it back, or begin another run"
-            )
-        if "unusable" in told:
-            raise ConfigError(f"the scorer python: {told['unusable']}")
 
-    def _read_source(self) -> str:
-        return "".join(map(content_hash, self._settings.files().values()))
+def _refuse(settings: PythonSettings, source: str, line: bytes) -> None:
+    """Look at what a process says that has started. A run must not go on with another function."""
+    told = unpacked(line)
+    if _source(settings) != source:
+        raise EnvironmentFailure(
+            f"the source of {settings.function} was changed during the run: put it back, or begin another run"
+        )
+    if "unusable" in told:
+        raise ConfigError(f"the scorer python: {told['unusable']}")
+
+
+def _source(settings: PythonSettings) -> str:
+    return "".join(map(content_hash, settings.files().values()))
 
 
 def _ending(error: WorkerEnded) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import define
 from skillopt_kernel.errors import ConfigError, EnvironmentFailure, UnusableReply
 from skillopt_kernel.models.asking import ModelOptimizer
+from skillopt_kernel.models.requests import whole_characters
 from skillopt_kernel.records import Score
 from skillopt_kernel.store.patterns import clipped
 
@@ -94,7 +95,10 @@ class JudgeScorer:
         except UnusableReply as error:
             raise UnusableReply(error.reason.replace("the optimizer's", "the judge's", 1), error.head) from error
         soft = min(max(float(reply["score"]), 0.0), 1.0)
-        reasoning = " ".join(str(reply.get("reasoning") or "").split()) or f"The judge gave {soft:g} without a reason."
+        reasoning = (
+            " ".join(whole_characters(str(reply.get("reasoning") or "")).split())
+            or f"The judge gave {soft:g} without a reason."
+        )
         beyond = f" (The judge gave {reply['score']:g}, taken as {soft:g}.)" if soft != reply["score"] else ""
         return Score(float(soft >= self._settings.pass_at), soft, f"{reasoning}{beyond}{note}", named)
 
