@@ -37,6 +37,15 @@ def scorer(**settings):
         ("{}", {}, 1, 1),
         ('{"a": 1} or {"a": 2}', {"a": 1}, 0, 0),
         ('{"a": NaN}', {"a": 1}, 0, 0),
+        ('Here it is: {"a": 1}. I hope it helps!', {"a": 1}, 1, 1),
+        ('{"a": 1, "a": 2}', {"a": 1}, 0, 0),  # of a key that stands twice the last one counts, as in any reader
+        ("{'a': 1}", {"a": 1}, 0, 0),
+        ('{"a": null}', {"a": None}, 1, 1),
+        ("{}", {"a": None}, 0, 0),
+        ('{"a": 12345678901234567890}', {"a": 12345678901234567891}, 0, 0),
+        ('{"a": ' + "[" * 2000 + "]" * 2000 + "}", {"a": 1}, 0, 0),
+        ("```\n[1]\n```\n```\n[2]\n```", [1], 0, 0),
+        ("True", True, 0, 0),
     ],
 )
 def test_by_value(answer, reference, hard, soft):

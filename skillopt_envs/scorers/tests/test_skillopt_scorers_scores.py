@@ -96,6 +96,8 @@ def test_feedback_says_what_is_wrong(answer, gold, feedback):
         ("The Beatles", "Beatles", "case", 0),
         ("wait...", "wait..", "case", 0),
         ("-5", "5", "squad", 1),  # the official rule, which is why it is not the default
+        ("\u200bParis\ufeff", "Paris", "case", 1),
+        ("\u200bParis", "Paris", "nothing", 0),
         ("Paris", "paris", "nothing", 0),
         ("Paris", "Paris", "nothing", 1),
     ],

@@ -134,11 +134,11 @@ class JudgeScorer:
         most = self._settings.longest_answer
         shown = answer if len(answer) <= most else clipped(answer, most)
         cut = "" if shown == answer else f" (its first {len(shown)} of {len(answer)} characters)"
-        fence = _fence(shown)
         sections = [f"## Task: {name}\n\n{_text(value)}" for name, value in inputs.items()]
         sections += [f"## Reference\n\n{_text(told)}"] if told is not None else []
-        sections += [f"## Rubric\n\n{rubric}", f"## Answer to grade{cut}\n\n{fence}\n{shown}\n{fence}"]
-        return "\n\n".join(sections)
+        sections += [f"## Rubric\n\n{rubric}"]
+        fence = _fence("\n".join([*sections, shown]))
+        return "\n\n".join([*sections, f"## Answer to grade{cut}\n\n{fence}\n{shown}\n{fence}"])
 
 
 @define
@@ -189,7 +189,7 @@ def _text(value: Any) -> str:
 
 
 def _fence(text: str) -> str:
-    """A line of tildes longer than any in the text, so that nothing in it ends the section."""
+    """A line of tildes longer than any in the text, so that nothing in it begins or ends the section."""
     fence = "~~~~"
     while fence in text:
         fence += "~" * len(fence)
