@@ -69,6 +69,20 @@ def test_a_reference_without_an_expression_is_an_error(scorer, reference, senten
         scorer.check(reference, TASK)
 
 
+def with_settings(scorer, **settings):
+    """Another scorer with the same process."""
+    other = MathScorer(MathSettings(**settings))
+    other._pool = scorer._pool
+    return other
+
+
+def test_settings(scorer):
+    assert scorer.score("1.23", "1.21", TASK).hard == 0
+    assert with_settings(scorer, digits=1).score("1.23", "1.21", TASK).hard == 1
+    assert scorer.score("x+1", "y+1", TASK).hard == 0
+    assert with_settings(scorer, strict=False).score("x+1", "y+1", TASK).hard == 1
+
+
 class TestMathConformance(ScorerConformance):
     name = "math"
     pairs = (("$\\frac{2}{4}$", "1/2"), ("0.5", ["3", "\\frac{1}{2}"]))

@@ -93,7 +93,7 @@ class MathSettings:
     """How mathematical answers are compared."""
 
     digits: int = option(6, "decimal places to which numbers must agree", at_least(0))
-    strict: bool = option(True, "keep an interval apart from a tuple, and names of variables apart")
+    strict: bool = option(True, "keep names of variables apart: x + 1 is not y + 1")
     time_limit: float = option(10.0, "seconds of computing for one comparison; what needs more is not equal", above(0))
 
 
