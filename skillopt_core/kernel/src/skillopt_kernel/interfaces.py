@@ -280,10 +280,8 @@ class UpdateMode(Protocol):
 
 
 class Scorer(Protocol):
-    """How an answer compares with a reference; one of no use is a `ValueError`.
-
-    Optional: `check(reference, task)`; `shape_only(tasks) -> str`, what it looks at where that is the same whatever the
-    outcome, as "for the same text in the answer", else "".
+    """How an answer compares with a reference; one of no use is a `ValueError`. Optional: `check(reference, task)`, and
+    `shape_only(tasks) -> str`, what it looks at where that is the same whatever the outcome, else "".
     """
 
     def score(self, answer: str, reference: Any, task: Task, judge: Judge | None = None) -> Score: ...
