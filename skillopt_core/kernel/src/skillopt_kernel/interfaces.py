@@ -97,10 +97,10 @@ class Environment(Protocol):
     targets    which kinds of target it can work with: a subset of {"chat", "agent"}
     isolation  "thread": one instance serves all threads at once and must bear it; "process": one a worker
 
-    Optional: `evidence(task, attempt) -> Mapping[str, str]` (for analysts, of training tasks only), `prompts() ->
+    Optional: `evidence(task, attempt) -> Mapping[str, str]` (sections for analysts, training tasks only), `prompts() ->
     Mapping[str, str]` (for analysts), `describe(task) -> str` (for reports), `initial_skill() -> str` (where none is
-    named), `notes() -> Sequence[str]` (for the summary), `save_splits(folder)`, `check() -> list[Finding]`,
-    `further_data: str` (hash of what counts).
+    named), `notes() -> Sequence[str]` (sentences for the summary), `save_splits(folder)`, `check() -> list[Finding]`,
+    `further_data: str` (hash of what else counts).
     """
 
     targets: frozenset[str]
@@ -281,8 +281,7 @@ class UpdateMode(Protocol):
 
 class Scorer(Protocol):
     """How an answer compares with a reference; one of no use is a `ValueError`. Optional: `check(reference, task)`, and
-    `shape_only(tasks) -> str`, what it looks at where that is the same whatever the outcome, else "".
-    """
+    `shape_only(tasks)`: what it looks at where that is the same whatever the outcome ("at the heading"), else ""."""
 
     def score(self, answer: str, reference: Any, task: Task, judge: Judge | None = None) -> Score: ...
 
