@@ -9,12 +9,10 @@ from typing import Any
 from attrs import define, evolve, field
 from skillopt_kernel.errors import DataError
 from skillopt_kernel.records import Task
+from skillopt_lib_env.wording import few_of
 
 from skillopt_env_docvqa.pages import SENT_AS_STORED, Limits, PageFacts, page_facts
 from skillopt_env_docvqa.tasks import Places, missing_pages
-
-NAMED = 3
-"""How many pages a sentence names."""
 
 
 @define
@@ -39,8 +37,8 @@ class PageCheck:
         checked = tuple(self._with_pages(task) for task in tasks)
         if self.refuse and self.changed:
             raise DataError(
-                f"{self._counted()}, and env.image_too_large is 'refuse': {self._some()}. Store them smaller, or let "
-                f"them be sent smaller: `-o env.image_too_large=shrink`."
+                f"{self._counted()}, and env.image_too_large is 'refuse': {few_of(self.changed)}. Store them smaller, "
+                f"or let them be sent smaller: `-o env.image_too_large=shrink`."
             )
         return checked
 
@@ -48,8 +46,8 @@ class PageCheck:
     def warning(self) -> str:
         """What is done to pages that are not sent as they are stored."""
         return (
-            f"{self._counted()}: {self._some()}. Pages beyond env.image_max_side or env.image_max_bytes are scaled "
-            f"down or sent as JPEG, other formats than {', '.join(SENT_AS_STORED)} as PNG; the analysts are told."
+            f"{self._counted()}: {few_of(self.changed)}. Pages beyond env.image_max_side or env.image_max_bytes are "
+            f"scaled down or sent as JPEG, other formats than {', '.join(SENT_AS_STORED)} as PNG; analysts are told."
         )
 
     def _with_pages(self, task: Task) -> Task:
@@ -76,7 +74,3 @@ class PageCheck:
     def _counted(self) -> str:
         verb = "is" if len(self.changed) == 1 else "are"
         return f"{len(self.changed)} of {len(self._known)} page images {verb} not sent as stored"
-
-    def _some(self) -> str:
-        more = len(self.changed) - NAMED
-        return ", ".join(self.changed[:NAMED]) + (f" and {more} more" if more > 0 else "")
