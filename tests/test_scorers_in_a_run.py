@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from here import Here
 from scored_plugins import make_scored
 from skillopt_kernel.models.ledger import Ledger
 from skillopt_testkit.project import Project
@@ -40,11 +41,17 @@ class World:
         return Reply(proposal(rule))
 
 
+def scored(folder: Path, reference: Any, url: str = "http://127.0.0.1:9", **env: Any) -> Project:
+    """As `make_scored`, with commands in this process."""
+    project = make_scored(folder, reference, url, **env)
+    return Here(project.folder, project.environment)
+
+
 def test_the_outcome_decides_and_not_the_wording_that_a_template_meets(tmp_path: Path) -> None:
     """O-H3: the first edit raises the literal check from 0 to 1 and is rejected; the second earns its place."""
     world = World()
     with ChatServer(world) as server:
-        project = make_scored(tmp_path, REFERENCE, server.url, scorer="llm_judge")
+        project = scored(tmp_path, REFERENCE, server.url, scorer="llm_judge")
         project.run("train", "config.yaml", "--out", "run", "-q").ok()
         asked = len(world.judged)
         project.run("train", "config.yaml", "--out", "run", "-q")
@@ -69,7 +76,7 @@ def test_a_judge_whose_replies_are_no_use_leaves_no_score(tmp_path: Path) -> Non
     world = World()
     world.verdict = "{0} {1}, I should say"
     with ChatServer(world) as server:
-        project = make_scored(tmp_path, REFERENCE, server.url, scorer="llm_judge")
+        project = scored(tmp_path, REFERENCE, server.url, scorer="llm_judge")
         ended = project.run("train", "config.yaml", "--out", "run", "-q")
     assert ended.code == 3, ended.err
     assert "judge: the judge's reply could not be used, the reminder included" in ended.err
@@ -80,9 +87,7 @@ def test_a_judge_whose_replies_are_no_use_leaves_no_score(tmp_path: Path) -> Non
 def test_a_program_that_fails_leaves_no_score_and_is_told(tmp_path: Path) -> None:
     code = "import sys; sys.exit('no licence')"
     with ChatServer(World()) as server:
-        project = make_scored(
-            tmp_path, "4", server.url, scorer={"name": "command", "command": [sys.executable, "-c", code]}
-        )
+        project = scored(tmp_path, "4", server.url, scorer={"name": "command", "command": [sys.executable, "-c", code]})
         ended = project.run("train", "config.yaml", "--out", "run", "-q")
     assert ended.code == 3, ended.err
     assert "ended with exit code 1; its last words: 'no licence'" in ended.err
@@ -90,9 +95,7 @@ def test_a_program_that_fails_leaves_no_score_and_is_told(tmp_path: Path) -> Non
 
 def test_a_function_beside_the_configuration_scores_and_another_scorer_is_another_run(tmp_path: Path) -> None:
     with ChatServer(World()) as server:
-        project = make_scored(
-            tmp_path, "4", server.url, scorer={"name": "python", "function": "mine:score", "path": ["."]}
-        )
+        project = scored(tmp_path, "4", server.url, scorer={"name": "python", "function": "mine:score", "path": ["."]})
         project.write("mine.py", "def score(answer, reference):\n    return reference in answer\n")
         project.run("train", "config.yaml", "--out", "run", "-q").ok()
         assert OUTCOME in (tmp_path / "run" / "best_skill.md").read_text()
@@ -129,7 +132,7 @@ def test_a_function_beside_the_configuration_scores_and_another_scorer_is_anothe
 def test_a_scorer_that_cannot_be_used_is_told_before_anything_is_asked(
     tmp_path: Path, scorer: Any, words: tuple[str, ...]
 ) -> None:
-    project = make_scored(tmp_path, "4", scorer=scorer)
+    project = scored(tmp_path, "4", scorer=scorer)
     project.run("train", "config.yaml", "--out", "run").refused(*words)
     assert not (tmp_path / "run").exists()
 
@@ -137,7 +140,7 @@ def test_a_scorer_that_cannot_be_used_is_told_before_anything_is_asked(
 def test_a_function_that_hangs_costs_its_own_outcome_and_not_the_run(tmp_path: Path) -> None:
     scorer = {"name": "python", "function": "mine:score", "path": ["."], "time_limit": 5}
     with ChatServer(World()) as server:
-        project = make_scored(tmp_path, "4", server.url, scorer=scorer)
+        project = scored(tmp_path, "4", server.url, scorer=scorer)
         code = "    while task.id == 'train-1': pass\n    return reference in answer\n"
         project.write("mine.py", f"def score(answer, reference, task):\n{code}")
         trained = project.run("train", "config.yaml", "--out", "run").ok()
@@ -160,7 +163,7 @@ def test_a_run_is_not_taken_up_again_with_another_file(
     tmp_path: Path, scorer: Any, reference: Any, file: str, key: str
 ) -> None:
     with ChatServer(World()) as server:
-        project = make_scored(tmp_path, reference, server.url, scorer=scorer)
+        project = scored(tmp_path, reference, server.url, scorer=scorer)
         project.write("rubric.md", "{}")
         project.write("mine.py", "from helpers import right\ndef score(answer):\n    return right\n")
         project.write("helpers.py", "right = 0\n")
@@ -177,7 +180,7 @@ def test_a_run_is_not_taken_up_again_with_another_file(
 
 def own_tasks(folder: Path, url: str, scorer: Any, references: Any) -> Project:
     """A project of the environment `tasks`, whose models are at `url`."""
-    project = make_scored(folder, "4", url)
+    project = scored(folder, "4", url)
     config = project.json("config.yaml")
     config["env"] = {"name": "tasks", "data_path": "tasks.jsonl", "skill_init": "skill.md", "scorer": scorer}
     config["env"] |= {"split_mode": "ratio", "split_ratio": "4:2:0", "answer": "whole"}
