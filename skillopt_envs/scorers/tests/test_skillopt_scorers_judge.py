@@ -205,6 +205,18 @@ def test_the_tasks_own_rubric_wins_and_literal_checks_do_not_count():
     assert (met.hard, met.named) == (1, {"contains": 0})
 
 
+def test_a_rubric_in_the_cell_of_a_table_is_read_and_other_json_is_a_reference():
+    for reference, shown in (
+        ('{"rubric": "It gives the measured mean.", "contains": "x"}', "## Rubric\n\nIt gives the measured mean."),
+        ('{"reference": 4}', '## Reference\n\n{"reference": 4}'),
+        ('{"rubric": "So.", "total": 4}', '## Reference\n\n{"rubric": "So.", "total": 4}'),
+        ("{not JSON", "## Reference\n\n{not JSON"),
+    ):
+        judge = JudgeInOrder(GOOD)
+        judged(judge, reference=reference)
+        assert shown in judge.messages[0][1].text
+
+
 @pytest.mark.parametrize("reference", [None, "", [], {}, {"contains": ["x"]}, {"rubric": " "}])
 def test_nothing_to_judge_by_is_an_error(reference):
     if reference == {}:

@@ -132,6 +132,12 @@ def test_another_reference_is_an_error_and_not_a_wrong_answer(scorer, reference)
         scorer.score("a", reference, TASK)
 
 
+def test_a_rubric_under_another_scorer_is_told_where_it_belongs():
+    """O-H3: a task with a rubric and literal checks must not be scored by the checks alone, unnoticed."""
+    with pytest.raises(ValueError, match="a rubric is for the scorer llm_judge"):
+        ExactScorer().check({"rubric": "It gives the mean.", "contains": ["## Results"]}, TASK)
+
+
 def test_each_manifest_names_what_makes_its_scorer():
     for name, made in (("exact", ExactScorer), ("token_f1", TokenF1Scorer)):
         manifest = getattr(skillopt_scorers, name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from skillopt_kernel.store.patterns import clipped
@@ -23,7 +23,8 @@ def accepted_answers(reference: Any) -> tuple[str, ...]:
         return (reference,)
     if isinstance(reference, Sequence) and all(isinstance(one, str) for one in reference):
         return tuple(reference)
-    raise ValueError(f"a reference must be a text or a list of texts, not {reference!r:.200}")
+    cure = "; a rubric is for the scorer llm_judge" if isinstance(reference, Mapping) and "rubric" in reference else ""
+    raise ValueError(f"a reference must be a text or a list of texts, not {reference!r:.200}{cure}")
 
 
 def same_for_all(tasks: Sequence[Task]) -> str:

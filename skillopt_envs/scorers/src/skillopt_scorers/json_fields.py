@@ -149,7 +149,7 @@ def _reference_for(scorer: Scorer, value: Any, path: str, task: Task) -> Any:
     try:
         check(value, task)
     except ValueError as error:
-        if value is None or isinstance(value, str | bool):
+        if value is None or isinstance(value, str):
             raise ValueError(f"the reference's field {path!r}: {error}") from error
         text = as_text(value)
         try:

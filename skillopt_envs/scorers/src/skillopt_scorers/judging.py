@@ -16,6 +16,7 @@ from skillopt_kernel.records import Score
 from skillopt_kernel.store.patterns import clipped
 
 from skillopt_scorers.accepted import quoted
+from skillopt_scorers.json_values import read_json
 from skillopt_scorers.rubrics import speaks_of_form
 from skillopt_scorers.settings import JudgeSettings
 from skillopt_scorers.substrings import ContainsScorer
@@ -104,6 +105,7 @@ class JudgeScorer:
 
     def _criteria(self, reference: Any, task: Task) -> tuple[str, Any, Any]:
         """The rubric, the reference to show, and the texts of the literal check."""
+        reference = _read(reference)
         rubric, told, literal = self._rubric, reference, None
         if isinstance(reference, Mapping) and reference and set(reference) <= _OWN_KEYS:
             told, literal = reference.get("reference"), reference.get("contains")
@@ -182,6 +184,15 @@ def _rubric(text: str, file: Path | None) -> str:
     if not read:
         raise ConfigError(f"the scorer llm_judge: the rubric file {file} is empty")
     return read
+
+
+def _read(reference: Any) -> Any:
+    """A reference that is a mapping with a rubric, written as JSON text, as the cells of a table have it."""
+    if isinstance(reference, str) and reference.lstrip().startswith("{"):
+        read = read_json(reference)
+        if isinstance(read, Mapping) and "rubric" in read and set(read) <= _OWN_KEYS:
+            return read
+    return reference
 
 
 def _text(value: Any) -> str:
