@@ -5,10 +5,16 @@ from skillopt_kernel.records import Task
 from skillopt_scorers.numbers_near import NumericScorer
 from skillopt_scorers.quantities import plain, quantities
 from skillopt_scorers.settings import NumericSettings
+from skillopt_scorers.units import Units
+
+UNITS = Units()
+"""For all tests: the registry of units takes a while to read."""
 
 
 def scored(answer, reference, **settings):
-    return NumericScorer(NumericSettings(**settings)).score(answer, reference, Task("t"))
+    scorer = NumericScorer(NumericSettings(**settings))
+    scorer._units = UNITS
+    return scorer.score(answer, reference, Task("t"))
 
 
 @pytest.mark.parametrize(
