@@ -1,6 +1,8 @@
 """Functions in processes of their own: bounded in time, replaced when they end, and never another one than at first."""
 
 import os
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -147,6 +149,21 @@ def test_processes_end_with_the_scorer(python):
     assert worker.child.poll() is None
     del scorer
     assert worker.child.wait(60) == 0
+
+
+def test_a_function_outlives_no_run_that_is_killed(tmp_path):
+    """Its process holds the pipe of errors open for as long as it lives."""
+    (tmp_path / "mine.py").write_text("def score():\n    print('working', flush=True)\n    while True: pass\n")
+    code = (
+        "from pathlib import Path\nfrom skillopt_kernel.records import Task\n"
+        "from skillopt_scorers.functions import PythonScorer\nfrom skillopt_scorers.settings import PythonSettings\n"
+        f"settings = PythonSettings(function='mine:score', path=(Path({str(tmp_path)!r}),), time_limit=600)\n"
+        "PythonScorer(settings).score('a', 'r', Task('t'))\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE) as run:
+        assert run.stderr.readline() == b"working\n"
+        run.kill()
+        assert run.communicate(timeout=60) == (None, b"")
 
 
 def test_a_question_of_the_function_may_be_anything_that_a_judge_takes(python):
