@@ -155,7 +155,7 @@ def test_a_function_that_hangs_costs_its_own_outcome_and_not_the_run(tmp_path: P
     [
         ({"name": "llm_judge", "rubric_file": "rubric.md"}, "4", "rubric.md", "rubric_file"),
         ({"name": "json", "schema_file": "rubric.md"}, "4", "rubric.md", "schema_file"),
-        ({"name": "python", "function": "mine:score", "path": ["."]}, "4", "helpers.py", "function"),
+        ({"name": "python", "function": "mine:score", "path": ["."]}, "4", "parts.py", "function"),
         ({"name": "command", "command": [sys.executable, "score.py"], "folder": "."}, "4", "score.py", "command"),
     ],
 )
@@ -165,8 +165,8 @@ def test_a_run_is_not_taken_up_again_with_another_file(
     with ChatServer(World()) as server:
         project = scored(tmp_path, reference, server.url, scorer=scorer)
         project.write("rubric.md", "{}")
-        project.write("mine.py", "from helpers import right\ndef score(answer):\n    return right\n")
-        project.write("helpers.py", "right = 0\n")
+        project.write("mine.py", "from parts import right\ndef score(answer):\n    return right\n")
+        project.write("parts.py", "right = 0\n")
         project.write("score.py", "print(0)\n")
         project.run("train", "config.yaml", "--out", "run", "-q").ok()
         again = project.run("train", "config.yaml", "--out", "run").ok()

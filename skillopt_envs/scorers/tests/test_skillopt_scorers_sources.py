@@ -12,8 +12,8 @@ from skillopt_scorers.sources import sources_of
 def lab(tmp_path):
     """A module that imports two others, a package, one that nobody imports, and one that is no Python."""
     for name, text in {
-        "mine.py": "import json, helpers\nfrom lab.deep import one\ndef score(): pass\n",
-        "helpers.py": "import mine\nfrom words import some\n",
+        "mine.py": "import json, parts\nfrom lab.deep import one\ndef score(): pass\n",
+        "parts.py": "import mine\nfrom words import some\n",
         "words.py": "some = 1\n",
         "other.py": "",
         "broken.py": "def (:",
@@ -33,7 +33,7 @@ def names(lab, function, folders=None):
 
 def test_a_function_and_what_it_imports_from_its_folders(lab):
     assert names(lab, "mine:score") == [
-        "helpers.py", "lab/__init__.py", "lab/aside.py", "lab/deep.py", "mine.py", "words.py"
+        "lab/__init__.py", "lab/aside.py", "lab/deep.py", "mine.py", "parts.py", "words.py"
     ]  # fmt: skip
     assert names(lab, "other:f") == ["other.py"]
     assert names(lab, "lab.deep:one") == ["lab/__init__.py", "lab/aside.py", "lab/deep.py"]
