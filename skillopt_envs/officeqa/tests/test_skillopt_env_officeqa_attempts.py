@@ -197,6 +197,21 @@ def test_another_corpus_makes_other_tasks(split, tmp_path):
     other = environment(split_dir=split, data_dirs=(tmp_path / "docs",)).splits().train[0]
     assert first.content_hash() != other.content_hash()
     assert first.id == other.id
+    (tmp_path / "docs" / "a.txt").write_text("y")
+    changed = environment(split_dir=split, data_dirs=(tmp_path / "docs",)).splits().train[0]
+    assert changed.content_hash() != other.content_hash(), "the content tells, not the size"
+
+
+def test_the_older_name_of_the_folders_counts_and_is_told(split, tmp_path, caplog):
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "a.txt").write_text("x")
+    with caplog.at_level(logging.WARNING):
+        made = environment(split_dir=split, docs_dirs=(tmp_path / "docs",), logger=logging.getLogger("told"))
+        assert made.splits().train
+    assert "env.docs_dirs is the older name of env.data_dirs" in caplog.text
+    target = ScriptedTarget("<answer>1</answer>", kind="agent")
+    made.attempt(TASK.hidden(), "", target)
+    assert list(target.jobs[0].files) == ["corpus/a.txt"]
 
 
 def test_what_of_the_corpus_is_left_out_is_told(split, tmp_path, caplog):

@@ -144,15 +144,22 @@ class OfficeQAEnvironment:
 
     @cached_property
     def _corpus(self) -> Corpus:
-        roots = list(self._settings.data_dirs)
-        if not roots and (named := os.environ.get(FOLDER_VARIABLE, "").strip()):
-            roots = [Path(named).expanduser()]
-        if not roots:
-            raise DataError(
-                f"no documents are named: set env.data_dirs, or the environment variable {FOLDER_VARIABLE}, to the "
-                f"folder of the corpus (the README of skillopt-env-officeqa tells where it comes from)."
-            )
-        return open_corpus(roots)
+        settings, variable = self._settings, os.environ.get(FOLDER_VARIABLE, "").strip()
+        for named, roots in (
+            ("env.docs_dirs", settings.docs_dirs),
+            ("env.data_dirs", settings.data_dirs),
+            (FOLDER_VARIABLE, (Path(variable).expanduser(),) if variable else ()),
+        ):
+            if roots:
+                return open_corpus(roots, named)
+        raise DataError(
+            f"no documents are named: set env.data_dirs, or the environment variable {FOLDER_VARIABLE}, to the "
+            f"folder of the corpus (the README of skillopt-env-officeqa tells where it comes from)."
+        )
+
+    @cached_property
+    def _corpus_digest(self) -> str:
+        return self._corpus.digest()
 
     @cached_property
     def _index(self) -> PassageIndex:
@@ -165,6 +172,10 @@ class OfficeQAEnvironment:
     def _check(self) -> None:
         """Find out before the run what would fail in each attempt."""
         settings = self._settings
+        if settings.docs_dirs:
+            self._logger.warning(
+                "env.docs_dirs is the older name of env.data_dirs, and counts in its place; write that"
+            )
         if settings.online:
             _ = self._service
             return
@@ -183,7 +194,7 @@ class OfficeQAEnvironment:
             self._index.make()
 
     def _load(self, folder: Path | None = None) -> Splits:
-        corpus = "" if self._settings.online else self._corpus.digest
+        corpus = "" if self._settings.online else self._corpus_digest
 
         def to_task(item: Item) -> Task:
             return task_of(item, corpus=corpus, gold_sources=self._settings.gold_sources)

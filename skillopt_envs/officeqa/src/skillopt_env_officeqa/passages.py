@@ -14,6 +14,7 @@ import re
 import sqlite3
 import tempfile
 import threading
+import time
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
@@ -26,6 +27,12 @@ from skillopt_env_officeqa.issues import month_in_words
 FORMAT = 1
 LINES, CHARACTERS = 40, 3000
 """Limits of a passage; a longer line is a passage of its own."""
+
+LONGEST_SEARCH = 60.0
+"""Seconds: words that stand nearly everywhere make a search of a large corpus slow."""
+
+_STEPS_BETWEEN_LOOKS = 1000
+"""At the clock; in steps of SQLite's virtual machine."""
 
 _TABLES = """
 create virtual table passages using fts5(name, text, content='', tokenize="porter unicode61 remove_diacritics 2");
@@ -45,6 +52,10 @@ class Passage:
     document: str
     first: int
     last: int
+
+
+class SearchTimeout(Exception):
+    """A search was given up after `LONGEST_SEARCH`."""
 
 
 class PassageIndex:
@@ -68,14 +79,23 @@ class PassageIndex:
             return self._path
 
     def search(self, query: str, limit: int, among: Collection[str] | None = None) -> list[Passage]:
-        """At most `limit` passages that hold words of `query`, the best first. `among`: names of documents."""
+        """At most `limit` passages that hold words of `query`, the best first. `among`: names of documents.
+
+        Raises `SearchTimeout` after `LONGEST_SEARCH`.
+        """
         match = _match(query)
         if not match or (among is not None and not among):
             return []
         names = None if among is None else json.dumps(sorted(among))
         with _reading(self.make()) as database:
-            rows = database.execute(_SEARCH, (match, names, names, limit))
-            return [Passage(*row) for row in rows]
+            ends = time.monotonic() + LONGEST_SEARCH
+            database.set_progress_handler(lambda: time.monotonic() > ends, _STEPS_BETWEEN_LOOKS)
+            try:
+                return [Passage(*row) for row in database.execute(_SEARCH, (match, names, names, limit))]
+            except sqlite3.OperationalError as error:
+                if time.monotonic() > ends:
+                    raise SearchTimeout from error
+                raise
 
     def _made(self) -> Path:
         folder = self._folder
