@@ -160,7 +160,7 @@ def _labelled(said: str, known: dict[str, str], texts: Sequence[tuple[str, str]]
     if _by_text(rest.lstrip(" .):]}–—-"), [(name, text) for name, text in texts if name == label]):
         return label
     others = _any_of((set(LETTERS) | set(known)) - {name for name, other in known.items() if other == label})
-    if re.match(rf"{_JOINED}[(\[{{]?\s*+{others}\s*+(?:[)\]}}]|[.,;:/]|\s+(?:or|and)\b|\Z)", rest):
+    if re.match(rf"{_JOINED}[(\[{{]?\s*+{others}(?:\s*+(?:[)\]}}.,;:/]|\Z)|\s++(?:or|and)\b)", rest):
         return None
     if match["label"] == "I" and not match["close"] and re.match(r"\s*+[,–—-]", rest):
         return None  # "I, for one, ...": the pronoun
