@@ -9,19 +9,12 @@ from typing import Any
 from attrs import define
 from served_world import Served
 from skillopt_testkit.servers import Reply
+from skillopt_testkit.wording import text_of
 
 SHELLS = {"exec_command": "cmd", "Bash": "command", "bash": "command"}
 """The tool by which an agent program runs a command -> its parameter."""
 
 LOOKED = "looked-it-up-with-a-command"
-
-
-def text_of(message: Mapping[str, Any]) -> str:
-    """The text of a message, whatever parts it has."""
-    content = message.get("content") or ""
-    if isinstance(content, str):
-        return content
-    return "\n".join(part.get("text", "") for part in content)
 
 
 def shell_call(body: Mapping[str, Any], command: str) -> Mapping[str, Any] | None:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from attrs import define, field
+from skillopt_testkit.wording import proposal
 
 RULES = {
     "date": "Write a date as year, month and day in digits, joined by hyphens.",
@@ -56,6 +57,4 @@ class Receipts:
         kinds = re.findall(r"Task type: (\w+)", told) or list(RULES)
         lacking = [RULES[kind] for kind in kinds if RULES[kind] not in told]
         proposed = [rule for rule in RULES.values() if f'"- {rule}"' in told]  # what a merge is shown
-        edits = [{"op": "append", "content": f"- {rule}"} for rule in dict.fromkeys(proposed or lacking)]
-        patch = {"reasoning": "", "edits": edits[:1]}
-        return json.dumps({"batch_size": 1, "failure_summary": [], "success_patterns": [], **patch, "patch": patch})
+        return proposal(*(proposed or lacking)[:1])

@@ -10,12 +10,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from agent_world import text_of
 from attrs import define
 from served_world import Served
 from skillopt_testkit.programs import stand_in
 from skillopt_testkit.project import KINDS, Project
 from skillopt_testkit.servers import ChatServer, Reply
+from skillopt_testkit.wording import text_of
 from test_agents_train import KEY, make
 
 SHORT = ["-o", "train.num_epochs=1", "-o", "train.batch_size=2", "-o", "evaluation.eval_test=false"]

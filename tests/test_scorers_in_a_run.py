@@ -12,6 +12,7 @@ import pytest
 from scored_plugins import make_scored
 from skillopt_kernel.models.ledger import Ledger
 from skillopt_testkit.servers import ChatServer, Reply
+from skillopt_testkit.wording import proposal
 
 TEMPLATE, OUTCOME = "Begin with the heading Results.", "Give the measured mean."
 REFERENCE = {"rubric": "It gives the mean, 4.", "reference": "4", "contains": "## Results"}
@@ -34,11 +35,7 @@ class World:
             met = "mean is 4" in user.partition("## Answer to grade")[2]
             return Reply(self.verdict.format("gives" if met else "lacks", 1 if met else 0.1))
         rule = OUTCOME if TEMPLATE in system + user else TEMPLATE
-        edit = {"op": "append", "content": f"- {rule}", "support_count": 4, "source_type": "failure"}
-        patch = {"reasoning": "", "edits": [edit]}
-        return Reply(
-            json.dumps({"batch_size": 4, "failure_summary": [], "success_patterns": [], **patch, "patch": patch})
-        )
+        return Reply(proposal(rule))
 
 
 def test_the_outcome_decides_and_not_the_wording_that_a_template_meets(tmp_path: Path) -> None:

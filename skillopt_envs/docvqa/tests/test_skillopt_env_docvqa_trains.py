@@ -10,6 +10,7 @@ from skillopt_env_docvqa_letters import LETTERS, write_split
 from skillopt_testkit.programs import stand_in
 from skillopt_testkit.project import Project
 from skillopt_testkit.servers import ChatServer, Reply
+from skillopt_testkit.wording import proposal, text_of
 
 KEY = "page-key-0123456789abcdef"
 RULES = {"date": "Copy a date exactly as it is printed.", "total": "Give an amount with its sign and its decimals."}
@@ -32,14 +33,11 @@ def said(text, skill, number):
     return f"<answer>{answer}</answer>" if right else f"<answer>I read it as {answer}, more or less</answer>"
 
 
-def proposal(user):
+def proposed(user):
     """What an analyst says: the rule of the first kind that it was shown and the skill lacks; else a bad one."""
     lacking = [rule for kind, rule in RULES.items() if f"{kind}" in user and rule not in user]
     merged = [rule for rule in (*RULES.values(), SPOILER) if f'"- {rule}"' in user]
-    content = (merged or lacking or [SPOILER])[0]
-    edits = [{"op": "append", "content": f"- {content}", "support_count": 2, "source_type": "failure"}]
-    patch = {"reasoning": "", "edits": edits}
-    return json.dumps({"batch_size": 2, "failure_summary": [], "success_patterns": [], **patch, "patch": patch})
+    return proposal((merged or lacking or [SPOILER])[0])
 
 
 class Endpoint:
@@ -63,7 +61,7 @@ class Endpoint:
     def __call__(self, body):
         system, user = body["messages"][0]["content"], body["messages"][-1]["content"]
         if body["model"] == "optimizer":
-            return '{"reasoning": "", "selected_indices": [0]}' if "selected_indices" in system else proposal(user)
+            return '{"reasoning": "", "selected_indices": [0]}' if "selected_indices" in system else proposed(user)
         text, image = user
         head, _, encoded = image["image_url"]["url"].partition(";base64,")
         data = base64.b64decode(encoded, validate=True)
@@ -149,10 +147,6 @@ def test_an_agent_program_trains_with_the_pages_as_files(tmp_path):
     project = make(tmp_path, model={"optimizer": "optimizer", "target": "target", "codex_exec_path": str(program)})
     endpoint = Endpoint(project.folder / "data")
     looked = []
-
-    def text_of(message):
-        content = message.get("content") or ""
-        return content if isinstance(content, str) else "\n".join(part.get("text", "") for part in content)
 
     def answer(body):
         if body["model"] == "optimizer":

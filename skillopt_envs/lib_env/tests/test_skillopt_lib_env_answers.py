@@ -3,7 +3,7 @@
 import time
 
 import pytest
-from skillopt_lib_env.answers import last_answer, last_line, without_reasoning
+from skillopt_lib_env.answers import last_answer, last_line, whole_reply, without_reasoning
 
 
 @pytest.mark.parametrize(
@@ -83,3 +83,13 @@ def test_the_last_line():
 )
 def test_a_whole_reply_is_what_is_not_reasoning(reply, spoken):
     assert without_reasoning(reply) == spoken
+
+
+@pytest.mark.parametrize(
+    ("reply", "answer", "reason"),
+    [(" Jif\n\nor Skippy ", "Jif\n\nor Skippy", ""), ("<think>no</think>Jif", "Jif", ""), ("<think>no", "", "empty"),
+     ("<answer>Jif", "<answer>Jif", "")],
+)  # fmt: skip
+def test_the_whole_reply_is_all_but_its_reasoning(reply, answer, reason):
+    whole = whole_reply(reply)
+    assert (whole.text, whole.found, whole.reason) == (answer, True, reason)

@@ -9,6 +9,7 @@ from skillopt_lib_env.data_files import read_items
 from skillopt_testkit.programs import stand_in
 from skillopt_testkit.project import Project
 from skillopt_testkit.servers import ChatServer
+from skillopt_testkit.wording import proposal, text_of
 
 KEY = "key-of-the-loopback-server-0123456789"
 RULE = "Prefer the statement that also says when equality holds."
@@ -26,18 +27,11 @@ class World:
     def __call__(self, body):
         asked = "\n".join(text_of(message) for message in body["messages"])
         if body["model"] == "optimizer":
-            content = SPOILER if RULE in asked else RULE
-            patch = {"reasoning": "", "edits": [{"op": "append", "content": f"- {content}", "support_count": 2}]}
-            return json.dumps({"batch_size": 4, "failure_summary": [], "success_patterns": [], **patch, "patch": patch})
+            return proposal(SPOILER if RULE in asked else RULE)
         right = next(text for question, text in self.right.items() if question in asked)
         labels = {line[3:]: line[0] for line in asked.split("## Choices")[1].splitlines() if line[1:3] == ". "}
         wrong = next(label for text, label in labels.items() if text != right)
         return f"Both seem so.\n<answer>({labels[right] if RULE in asked and SPOILER not in asked else wrong})</answer>"
-
-
-def text_of(message):
-    content = message.get("content") or ""
-    return content if isinstance(content, str) else "\n".join(part.get("text", "") for part in content)
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ from skillopt_kernel.models.requests import ChatReply
 from skillopt_kernel.plugins.discovery import make_driver
 from skillopt_kernel.records import Task, ToolCall
 from skillopt_lib_env.data_files import read_items
+from skillopt_testkit.wording import proposal, text_of
 
 DATA = Path(__file__).parent / "data"
 CORPUS = DATA / "corpus"
@@ -114,11 +115,6 @@ def queries(*texts):
     return f"Looking.\n<search_queries>{json.dumps(texts)}</search_queries>"
 
 
-def text_of(message):
-    content = message.get("content") or ""
-    return content if isinstance(content, str) else "\n".join(part.get("text", "") for part in content)
-
-
 class World:
     """Both models behind the loopback server: the target looks with its tools once the skill tells it to.
 
@@ -132,9 +128,7 @@ class World:
         texts = [text_of(message) for message in body["messages"]]
         asked = "\n".join(texts)
         if body["model"] == "optimizer":
-            content = SPOILER if RULE in asked else RULE
-            patch = {"reasoning": "", "edits": [{"op": "append", "content": f"- {content}", "support_count": 2}]}
-            return json.dumps({"batch_size": 4, "failure_summary": [], "success_patterns": [], **patch, "patch": patch})
+            return proposal(SPOILER if RULE in asked else RULE)
         if RULE not in asked or SPOILER in asked:
             return "I remember it well.\n<answer>17</answer>"
         return self.looked(texts)

@@ -4,10 +4,11 @@ import json
 import re
 from datetime import datetime
 
-from officeqa_world import CORPUS, RULE, World, text_of
+from officeqa_world import CORPUS, RULE, World
 from skillopt_lib_env.data_files import read_items
 from skillopt_testkit.programs import stand_in
 from skillopt_testkit.servers import ChatServer, Reply
+from skillopt_testkit.wording import text_of
 
 
 def asked_by(server, name):

@@ -6,6 +6,7 @@ from pathlib import Path
 from skillopt_lib_env.data_files import read_items
 from skillopt_testkit.project import Project
 from skillopt_testkit.servers import ChatServer
+from skillopt_testkit.wording import proposal
 
 ROWS = Path(__file__).parent / "data" / "rows"
 RULE = "Give the answer as the document spells it, and nothing else."
@@ -19,9 +20,7 @@ def model(rows):
     def reply(body):
         asked = "\n".join(message["content"] for message in body["messages"])
         if body["model"] == "optimizer":
-            content = SPOILER if RULE in asked else RULE
-            patch = {"reasoning": "", "edits": [{"op": "append", "content": f"- {content}", "support_count": 2}]}
-            return json.dumps({"batch_size": 4, "failure_summary": [], "success_patterns": [], **patch, "patch": patch})
+            return proposal(SPOILER if RULE in asked else RULE)
         answer = next(answer for question, answer in answers.items() if question in asked)
         right = RULE in asked and SPOILER not in asked
         return f"<answer>{answer}</answer>" if right else f"<answer>It could be {answer}, I think.</answer>"

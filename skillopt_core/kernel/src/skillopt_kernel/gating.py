@@ -19,7 +19,7 @@ The rule, for a candidate and the current skill over the selection tasks:
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from math import fsum
 from typing import Any
 
@@ -94,17 +94,20 @@ class _Comparison:
 
         Nothing new is begun once outcomes that came out of order have settled it. That may end the iterator before
         the prefix does; then the rest is asked plainly, so that every run, resumed or not, finds the same prefix.
-        Where there are thousands of tasks, not every arrival is looked at: each look takes in all that has arrived.
+        Where there are thousands of tasks, not every outcome is followed by a look: each look takes in all there are.
         """
-        trial, stops, often = self.trial, self.trial.early_stop, len(self.order) // 256 + 1
-        early = (lambda arrived: not len(arrived) % often and self._settles(arrived.values())) if stops else None
-        for settled in (early, None):
-            if stops and self._settles(self.outcomes):
+        trial, often = self.trial, len(self.order) // 256 + 1
+
+        def settled(found: Collection[Outcome]) -> bool:
+            return trial.early_stop and not len(found) % often and self._settles(found)
+
+        for early in ((lambda arrived: settled(arrived.values())) if trial.early_stop else None, None):
+            if settled(self.outcomes):
                 return
             rest = self.order[len(self.outcomes) :]
-            for outcome in trial.evaluate(trial.candidate.skill, rest, settled=settled):
+            for outcome in trial.evaluate(trial.candidate.skill, rest, settled=early):
                 self.outcomes.append(outcome)
-                if stops and self._settles(self.outcomes):
+                if settled(self.outcomes):
                     return
 
     def _settles(self, outcomes: Iterable[Outcome]) -> bool:

@@ -15,9 +15,9 @@ from skillopt_kernel.errors import DataError, EnvironmentFailure
 from skillopt_kernel.models.requests import ImagePart
 from skillopt_kernel.records import Attempt, Score, Splits, Task
 from skillopt_kernel.splits import PARTS
-from skillopt_kernel.store.patterns import clipped
 from skillopt_lib_env.questions import about_form, ask
 from skillopt_lib_env.split_loading import load_splits
+from skillopt_lib_env.wording import one_line
 
 from skillopt_env_docvqa.loading import PageCheck
 from skillopt_env_docvqa.pages import Limits, Page, prepared
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from skillopt_kernel.interfaces import DriverContext, Judge, Scorer, Target
 
 NAME = "docvqa"
-LONGEST_DESCRIPTION = 100
 UNSEEN = (
     "The target looked at the page as an image, which cannot be shown here. Whether it missed the place, took a "
     "neighbouring entry, misread it or worded it otherwise must be judged from question, reply and accepted answers."
@@ -109,8 +108,7 @@ class DocVQAEnvironment:
 
     def describe(self, task: Task) -> str:
         """The question on one line, shortened."""
-        line = " ".join(str(task.inputs.get("question", "")).split())
-        return line if len(line) <= LONGEST_DESCRIPTION else clipped(line, LONGEST_DESCRIPTION - 3) + "..."
+        return one_line(str(task.inputs.get("question", "")))
 
     def initial_skill(self) -> str:
         """The skill that training starts from when `env.skill_init` names none."""

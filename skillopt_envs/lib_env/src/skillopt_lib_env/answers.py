@@ -7,7 +7,7 @@ from typing import Literal
 
 from attrs import frozen
 
-Reason = Literal["", "unclosed", "no_tag", "empty"]
+Reason = Literal["", "unclosed", "unclosed_line", "no_tag", "empty"]
 
 # ASCII rules for letter case: a Turkish dotless i or a long s is never part of a tag, and no index shifts.
 _TAG = re.compile(r"<\s*(?P<close>/?)\s*answer\s*>", re.IGNORECASE | re.ASCII)
@@ -21,8 +21,9 @@ class AnswerText:
 
     text    the answer, trimmed
     found   whether a complete pair of tags held it
-    reason  why not: "unclosed" (an opening tag without its end; what follows it is taken), "no_tag" (the last
-            line that is not blank is taken), "empty" (nothing but reasoning or blanks); "" when it was found
+    reason  why not: "unclosed" (an opening tag without its end; what follows it is taken), "unclosed_line" (the same,
+            read by a rule that takes the last line), "no_tag" (the last line that is not blank is taken), "empty"
+            (nothing but reasoning or blanks); "" when it was found
     """
 
     text: str
@@ -47,6 +48,12 @@ def last_answer(reply: str) -> AnswerText:
             return AnswerText(spoken[tags[-1].end() :].strip(), False, "unclosed")
     line = last_line(spoken)
     return AnswerText(line, False, "no_tag" if line else "empty")
+
+
+def whole_reply(reply: str) -> AnswerText:
+    """All of `reply` but its reasoning, for benchmarks that ask for nothing but the answer."""
+    text = without_reasoning(reply).strip()
+    return AnswerText(text, True, "" if text else "empty")
 
 
 def last_line(reply: str) -> str:

@@ -19,7 +19,8 @@ Reader = Callable[[str], AnswerText]
 """Reads the answer in a reply."""
 
 FORM_PROBLEMS = {
-    "unclosed": "The answer tag was opened and not closed, so the whole last line was taken as the answer.",
+    "unclosed": "The answer tag was opened and not closed; what followed it was taken as the answer.",
+    "unclosed_line": "The answer tag was opened and not closed, so the whole last line was taken as the answer.",
     "no_tag": "The reply had no answer tags, so its last line was taken as the answer.",
     "empty": "The reply had no text beside its reasoning.",
 }
@@ -42,13 +43,13 @@ class Form:
 
     def job(self, question: str) -> str:
         """An agent program's prompt; the skill lies where the program looks for it."""
-        return "\n\n".join([self.role, self.task, self.answer, question])
+        return "\n\n".join(part for part in (self.role, self.task, self.answer, question) if part)
 
 
 def answer_or_last_line(reply: str) -> AnswerText:
     """The last complete pair of answer tags, as scripts of benchmarks read it: without one, the last line."""
     answer = last_answer(reply)
-    return AnswerText(last_line(reply), False, "unclosed") if answer.reason == "unclosed" else answer
+    return AnswerText(last_line(reply), False, "unclosed_line") if answer.reason == "unclosed" else answer
 
 
 def ask(

@@ -78,6 +78,14 @@ def load_splits(
     return Splits(*(getattr(loaded, part)[: settings.limit or None] for part in PARTS))
 
 
+def split_folder(settings: SplitSettings, name: str, folder: Path | None) -> Path | None:
+    """Where a split by ratio is written: to `split_output_dir`, else below the run's `folder`, else nowhere."""
+    if settings.split_output_dir is not None or folder is None:
+        return settings.split_output_dir
+    ratio = written_ratio(parse_split_ratio(settings.split_ratio), "-")
+    return folder / "_generated_splits" / f"{name}_{ratio}_seed{settings.split_seed}"
+
+
 def split_files(root: Path | None, cure: str = "") -> dict[str, Path]:
     """The data file of each part in a folder that is split already. Raises `DataError` that ends with `cure`."""
     if root is None:
@@ -126,10 +134,7 @@ def _from_ratio(
     kept = [(item, task) for item in items if (task := to_task(item)) is not None]
     _refuse_nothing(len(items), len(kept), path, "data")
     cut = split_by_ratio(kept, ratio, settings.split_seed)
-    written = written_ratio(ratio, "-")
-    target = settings.split_output_dir
-    if target is None and folder is not None:
-        target = folder / "_generated_splits" / f"{name}_{written}_seed{settings.split_seed}"
+    target = split_folder(settings, name, folder)
     if target is not None:
         write_splits(
             target,

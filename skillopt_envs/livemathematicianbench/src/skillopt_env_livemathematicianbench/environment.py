@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Literal
 
 from skillopt_kernel.records import Attempt, Score, Splits, Task
 from skillopt_kernel.splits import PARTS
-from skillopt_kernel.store.patterns import clipped
 from skillopt_lib_env.data_files import Item
 from skillopt_lib_env.questions import about_form, ask
 from skillopt_lib_env.split_loading import load_splits
+from skillopt_lib_env.wording import one_line
 
 from skillopt_env_livemathematicianbench.answers import chosen, earlier_label
 from skillopt_env_livemathematicianbench.files import read_questions
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
 NAME = "livemathematicianbench"
 DEFAULT_KIND = "math_mcq"
-LONGEST_DESCRIPTION = 100
 LONGEST_QUOTED = 200
 
 
@@ -91,8 +90,7 @@ class LiveMathematicianBenchEnvironment:
 
     def describe(self, task: Task) -> str:
         """The question on one line, shortened."""
-        line = " ".join(str(task.inputs.get("question", "")).split())
-        return line if len(line) <= LONGEST_DESCRIPTION else clipped(line, LONGEST_DESCRIPTION - 3) + "..."
+        return one_line(str(task.inputs.get("question", "")))
 
     def initial_skill(self) -> str:
         """The skill that training starts from when `env.skill_init` names none."""
@@ -176,5 +174,4 @@ def _feedback(answer: str, found: Choice | None, right: Choice) -> str:
 
 
 def _quoted(text: str) -> str:
-    line = " ".join(text.split())
-    return f'"{line if len(line) <= LONGEST_QUOTED else clipped(line, LONGEST_QUOTED - 3) + "..."}"'
+    return f'"{one_line(text, LONGEST_QUOTED)}"'

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from skillopt_kernel.interfaces import Target
     from skillopt_kernel.models.requests import ChatReply
 
-TAGS = "answer"
-
 
 @frozen
 class Looking:

@@ -18,6 +18,7 @@ from skillopt_kernel.store.patterns import clipped
 from skillopt_lib_env.data_files import Item
 from skillopt_lib_env.questions import about_form
 from skillopt_lib_env.split_loading import load_splits
+from skillopt_lib_env.wording import one_line
 
 from skillopt_env_officeqa.asking import Looking, converse, run_job
 from skillopt_env_officeqa.corpus import Corpus, open_corpus
@@ -30,9 +31,8 @@ from skillopt_env_officeqa.prompts import (
     PAGES_TASK,
     TOOL_TASK,
     WEB_TASK,
-    agent_prompt,
+    form,
     question_text,
-    system_prompt,
 )
 from skillopt_env_officeqa.scoring import TOLERANCES, earlier_scores, judged
 from skillopt_env_officeqa.settings import OfficeQASettings
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
 
 NAME = "officeqa"
 FOLDER_VARIABLE = "OFFICEQA_DOCS_DIR"
-LONGEST_DESCRIPTION = 100
 MOST_FILES_TOLD = 20
 FEW_NAMES = 3
 
@@ -98,9 +97,9 @@ class OfficeQAEnvironment:
             told = FILES_TASK if settings.use_local_tools else PAGES_TASK
             question = self._question(task, pages)
             kept = dict(files) if settings.use_local_tools else {}
-            return run_job(agent_prompt(question, told), skill, kept, target, settings.max_tool_turns)
+            return run_job(form(told).job(question), skill, kept, target, settings.max_tool_turns)
         told, looking = self._ways(task)
-        messages = [Message("system", system_prompt(skill, told)), Message("user", self._question(task, pages))]
+        messages = [Message("system", form(told).system(skill)), Message("user", self._question(task, pages))]
         limits = {"max_turns": settings.max_tool_turns, "max_tokens": settings.max_completion_tokens}
         return converse(messages, target, looking, **limits)
 
@@ -133,8 +132,7 @@ class OfficeQAEnvironment:
 
     def describe(self, task: Task) -> str:
         """The question on one line, shortened."""
-        line = " ".join(str(task.inputs.get("question", "")).split())
-        return line if len(line) <= LONGEST_DESCRIPTION else clipped(line, LONGEST_DESCRIPTION - 3) + "..."
+        return one_line(str(task.inputs.get("question", "")))
 
     def initial_skill(self) -> str:
         """The skill that training starts from when `env.skill_init` names none."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from skillopt_lib_env.questions import Form
+
 ROLE = """\
 You answer questions about U.S. Treasury Bulletins: issues of a periodical full of tables, in which a figure depends \
 on the row, the column, the period and the unit."""
@@ -51,15 +53,9 @@ NO_TOOLS, NO_SEARCHES = "tools answer no more", "no more searches are made"
 REMINDER = "Your reply holds neither a {step} nor an answer. Go on, or end with the answer alone between answer tags."
 
 
-def system_prompt(skill: str, task: str) -> str:
-    """Role, the skill under its own heading (left out when blank), task, answer form."""
-    told = f"## Skill\n\n{skill.strip()}" if skill.strip() else ""
-    return "\n\n".join(part for part in (ROLE, told, task, ANSWER_FORM) if part)
-
-
-def agent_prompt(question: str, task: str) -> str:
-    """What an agent program is told; the skill lies where the program looks for it."""
-    return "\n\n".join([ROLE, task, ANSWER_FORM, question])
+def form(task: str) -> Form:
+    """What the target is told beside the question and `task`, what there is to do and how to look."""
+    return Form(ROLE, task, ANSWER_FORM, check="")
 
 
 def question_text(question: str, *, pages: str = "", files: Sequence[str] = (), addresses: Sequence[str] = ()) -> str:

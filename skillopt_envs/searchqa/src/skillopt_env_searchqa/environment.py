@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from skillopt_kernel.records import Attempt, Score, Splits, Task
-from skillopt_kernel.store.patterns import clipped
 from skillopt_lib_env.documents import documents, truncated_documents
 from skillopt_lib_env.normalise import squad_normalised
 from skillopt_lib_env.questions import about_form, ask
 from skillopt_lib_env.split_loading import load_splits
+from skillopt_lib_env.wording import one_line
 
 from skillopt_env_searchqa.prompts import FORM, question_text
 from skillopt_env_searchqa.settings import SearchQASettings
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from skillopt_kernel.interfaces import DriverContext, Judge, Scorer, Target
 
 LONGEST_SNIPPET = 240
-LONGEST_DESCRIPTION = 100
 
 
 class SearchQAEnvironment:
@@ -73,8 +72,7 @@ class SearchQAEnvironment:
 
     def describe(self, task: Task) -> str:
         """The question on one line, shortened."""
-        line = " ".join(str(task.inputs.get("question", "")).split())
-        return line if len(line) <= LONGEST_DESCRIPTION else clipped(line, LONGEST_DESCRIPTION - 3) + "..."
+        return one_line(str(task.inputs.get("question", "")))
 
     def initial_skill(self) -> str:
         """The skill that training starts from when `env.skill_init` names none."""

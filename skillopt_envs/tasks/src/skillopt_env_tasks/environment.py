@@ -4,31 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
-from skillopt_kernel.models.requests import AgentJob, Message
+from attrs import evolve
 from skillopt_kernel.records import Attempt, Score, Splits, Task
 from skillopt_kernel.skill import skill_hash
 from skillopt_kernel.splits import PARTS
-from skillopt_kernel.store.patterns import clipped
-from skillopt_lib_env.answers import AnswerText, last_answer, without_reasoning
-from skillopt_lib_env.ratio_split import parse_split_ratio, write_splits, written_ratio
+from skillopt_lib_env.answers import last_answer, whole_reply
+from skillopt_lib_env.questions import about_form, ask
+from skillopt_lib_env.ratio_split import write_splits
+from skillopt_lib_env.split_loading import split_folder
+from skillopt_lib_env.wording import one_line
 
 from skillopt_env_tasks import feedback
 from skillopt_env_tasks.loading import Loaded, load
-from skillopt_env_tasks.prompts import agent_prompt, system_prompt
+from skillopt_env_tasks.prompts import FORMS
 from skillopt_env_tasks.settings import TasksSettings
 from skillopt_env_tasks.template import as_text, filled, under_headings
 
 if TYPE_CHECKING:
     from skillopt_kernel.interfaces import DriverContext, Judge, Scorer, Target
-
-FORM_PROBLEMS = {
-    "unclosed": "The answer tag was opened and not closed; what followed it was taken as the answer.",
-    "no_tag": "The reply had no answer tags, so its last line was taken as the answer.",
-    "empty": "The reply had no text beside its reasoning.",
-}
-LONGEST_DESCRIPTION = 100
 
 
 class TasksEnvironment:
@@ -59,32 +54,29 @@ class TasksEnvironment:
     def save_splits(self, folder: Path) -> None:
         """Write what a split by ratio gave below `folder`, so that it can be used again as `split_dir`."""
         loaded, common = self._load(), self._common
-        if not loaded.by_ratio:
+        target = split_folder(common, "tasks", folder)
+        if target is None or not loaded.by_ratio:
             return
-        ratio = written_ratio(parse_split_ratio(common.split_ratio), "-")
-        target = common.split_output_dir or folder / "_generated_splits" / f"tasks_{ratio}_seed{common.split_seed}"
         fields = {part: [row.item.fields for row in loaded.parts[part]] for part in PARTS}
         write_splits(target, fields, source=loaded.where, ratio=common.split_ratio, seed=common.split_seed)
 
     def attempt(self, task: Task, skill: str, target: Target) -> Attempt:
         """Ask the target once; an agent program gets one job, and the skill where it looks for it."""
-        form, asked = self._settings.answer, self._asked(task)
-        if target.kind == "agent":
-            done = target.agent(AgentJob(agent_prompt(asked, form), skill))
-            return self._attempt(target, skill, done.message, refused=False, cut_off=False)
-        messages = [Message("system", system_prompt(skill, form)), Message("user", asked)]
-        reply = target.chat(messages, max_tokens=self._settings.max_completion_tokens)
-        return self._attempt(
-            target, skill, reply.text, refused=reply.finish == "filtered", cut_off=reply.finish == "length"
+        answer = self._settings.answer
+        attempt = ask(
+            FORMS[answer],
+            f"## Task\n\n{self._asked(task).strip()}" if target.kind == "agent" else self._asked(task),
+            skill,
+            target,
+            max_tokens=self._settings.max_completion_tokens,
+            read=last_answer if answer == "tags" else whole_reply,
         )
+        return evolve(attempt, state={**attempt.state, "version": skill_hash(skill)})
 
     def score(self, task: Task, attempt: Attempt, judge: Judge) -> Score:
         """What the scorer says of the answer, with what was wrong with the reply's form."""
         score = self._scorer.score(attempt.output, task.reference, task, judge)
-        notes = [FORM_PROBLEMS.get(attempt.state.get("reason", ""), "")]
-        if attempt.state.get("cut_off"):
-            notes.append("The reply was cut off at the token limit.")
-        told = " ".join(text for text in (score.feedback, *notes) if text)
+        told = " ".join(text for text in (score.feedback, about_form(attempt.state)) if text)
         return Score(score.hard, score.soft, told, score.named)
 
     def evidence(self, task: Task, attempt: Attempt) -> Mapping[str, str]:
@@ -97,8 +89,7 @@ class TasksEnvironment:
 
     def describe(self, task: Task) -> str:
         """The first input on one line, shortened."""
-        line = " ".join(next((text for text in map(as_text, task.inputs.values()) if text.strip()), "").split())
-        return line if len(line) <= LONGEST_DESCRIPTION else clipped(line, LONGEST_DESCRIPTION - 3) + "..."
+        return one_line(next((text for text in map(as_text, task.inputs.values()) if text.strip()), ""))
 
     def initial_skill(self) -> str:
         """The skill that training starts from when none is given."""
@@ -112,13 +103,3 @@ class TasksEnvironment:
     def _asked(self, task: Task) -> str:
         template = self._settings.prompt
         return filled(template, task.inputs) if template.strip() else under_headings(task.inputs)
-
-    def _attempt(self, target: Target, skill: str, reply: str, *, refused: bool, cut_off: bool) -> Attempt:
-        if self._settings.answer == "whole":
-            text = without_reasoning(reply).strip()
-            answer = AnswerText(text, True, "" if text else "empty")
-        else:
-            answer = last_answer(reply)
-        ended = "refused" if refused else None if answer.text else "empty_answer"
-        state: dict[str, Any] = {"reason": answer.reason, "cut_off": cut_off, "version": skill_hash(skill)}
-        return Attempt(answer.text, trajectory=target.trajectory, state=state, ended=ended)

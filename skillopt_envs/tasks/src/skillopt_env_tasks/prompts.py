@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from skillopt_lib_env.questions import Form
+
 ROLE = "You do the task that you are given."
 
 ANSWER_FORM = """\
@@ -17,16 +19,8 @@ WHOLE_REPLY = """\
 
 Reply with the answer alone, in the form that the task asks for: all that you write is taken as your answer."""
 
-FORMS = {"tags": ANSWER_FORM, "whole": WHOLE_REPLY}
-"""By the value of `env.answer`."""
-
-
-def system_prompt(skill: str, answer: str) -> str:
-    """Role, the skill under its own heading (left out when blank), and the form of the answer."""
-    parts = [ROLE, f"## Skill\n\n{skill.strip()}" if skill.strip() else "", FORMS[answer]]
-    return "\n\n".join(part for part in parts if part)
-
-
-def agent_prompt(asked: str, answer: str) -> str:
-    """What an agent program is told; the skill lies where the program looks for it."""
-    return f"{ROLE}\n\n## Task\n\n{asked.strip()}\n\n{FORMS[answer]}"
+FORMS = {
+    "tags": Form(ROLE, "", ANSWER_FORM, check=""),
+    "whole": Form(ROLE, "", WHOLE_REPLY, check=""),
+}
+"""By the value of `env.answer`. What there is to do, the user's own prompt says."""

@@ -1,14 +1,16 @@
 """What is installed, and one plugin by its name.
 
 Three depths: `installed` reads metadata and imports nothing; `load_manifest` and `settings_class` import the
-manifest and the settings class; `make_driver` imports and calls the factory. Nothing is remembered between
-calls, so that a plugin installed or edited meanwhile is seen; a scan costs a few milliseconds.
+manifest and the settings class; `make_driver` imports and calls the factory. A scan reads a file of every distribution
+that there is, and is remembered until one is installed or removed.
 """
 
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from skillopt_kernel.plugins.errors import (
@@ -23,7 +25,7 @@ from skillopt_kernel.plugins.errors import (
 from skillopt_kernel.plugins.manifest import ACCEPTED_APIS, KINDS, Manifest
 
 if TYPE_CHECKING:
-    from importlib.metadata import Distribution, EntryPoint
+    from importlib.metadata import EntryPoint
 
     from skillopt_kernel.interfaces import DriverContext
 
@@ -61,22 +63,20 @@ def installed(kind: str | None = None) -> tuple[Installed, ...]:
 
     Reads metadata and imports no plugin. Raises `KeyError` for a kind that is none of `KINDS`.
     """
+    listed = _listed(tuple((place, Path(place).stat().st_mtime_ns) for place in sys.path if Path(place).exists()))
+    return sum(listed.values(), ()) if kind is None else listed[kind]
+
+
+@functools.lru_cache(maxsize=1)
+def _listed(_: tuple[tuple[str, int], ...]) -> dict[str, tuple[Installed, ...]]:
     from importlib.metadata import entry_points
 
-    @functools.cache
-    def owner(distribution: Distribution) -> tuple[str, str]:
-        told = distribution.metadata  # read from the disk each time that it is asked for
-        return told["Name"], told["Version"]
-
-    found = []
-    for each in KINDS if kind is None else (kind,):
-        plugins = [
-            Installed(each, entry.name, entry.value, *owner(entry.dist))
-            for entry in entry_points(group=KINDS[each])
-            if entry.dist is not None
-        ]
-        found += sorted(plugins, key=lambda plugin: (plugin.name, plugin.distribution))
-    return tuple(found)
+    entries, owner = entry_points(), functools.cache(lambda dist: (dist.metadata["Name"], dist.metadata["Version"]))
+    listed = {}
+    for kind, group in KINDS.items():
+        found = [Installed(kind, e.name, e.value, *owner(e.dist)) for e in entries.select(group=group) if e.dist]
+        listed[kind] = tuple(sorted(found, key=lambda plugin: (plugin.name, plugin.distribution)))
+    return listed
 
 
 def find(kind: str, name: str, where: str = "") -> Installed:

@@ -96,7 +96,6 @@ class OutcomeStore:
             earlier = self._read(self._offsets.get(key))
             if earlier is not None:
                 return earlier
-            files.require(self._journal.path)
             place = "" if attempt is None else self._place(ask, outcome.folder)
             self._under_way[key] = place.casefold()
         try:
@@ -112,6 +111,7 @@ class OutcomeStore:
 
     def _append(self, put: list[tuple[bytes, dict[str, Any], bytes, Mapping[str, bytes]]]) -> None:
         """Commit outcomes, of several threads together: the files of their attempts, and then their lines."""
+        files.require(self._journal.path)
         for _, row, _, contents in put:
             if contents:
                 _write_folder(self._root / row["folder"], contents)

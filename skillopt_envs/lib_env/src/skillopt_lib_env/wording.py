@@ -1,0 +1,13 @@
+"""Texts made short, for tables, reports and feedback."""
+
+from __future__ import annotations
+
+from skillopt_kernel.store.patterns import clipped
+
+LONGEST_DESCRIPTION = 100
+
+
+def one_line(text: str, longest: int = LONGEST_DESCRIPTION) -> str:
+    """`text` on one line of at most `longest` characters, which ends with "..." where it was cut."""
+    line = " ".join(text.split())
+    return line if len(line) <= longest else clipped(line, longest - 3) + "..."
