@@ -39,7 +39,7 @@ def test_the_usual_spellings_of_a_label_are_read(answer):
         "(B), (C)", "B; C", "either B or C", "B. C.", "The answer is B or C", "Not B", "not (B)", "B is not correct",
         "neither", "F", "Option F", "BC", "Bx", "B's", "B x is even", "the odd one", "I do not know.",
         "If x<0, then y", "x>0",
-        "1", "B or maybe C", "Both B and C", "AB", "B C",
+        "1", "B or maybe C", "Both B and C", "AB", "B C", "B, C and D", "B; C or D", "(B), (C) and (D)", "B, C, D",
     ],
 )  # fmt: skip
 def test_nothing_is_guessed(answer):
