@@ -6,6 +6,7 @@ import json
 import logging
 import re
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -71,10 +72,13 @@ class ScriptedModel:
 
 
 class SearchService:
-    """A search service on this machine: answers in order, the last one repeated; keeps what it was asked."""
+    """A search service on this machine: answers in order, the last one repeated; keeps what it was asked.
+
+    pause: seconds after each byte of an answer
+    """
 
     def __init__(self, *answers):
-        self.answers, self.asked = list(answers), []
+        self.answers, self.asked, self.pause = list(answers), [], 0.0
         service = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -88,7 +92,12 @@ class SearchService:
                 if status in (301, 302, 307):
                     self.send_header("Location", "http://127.0.0.1:9/elsewhere")
                 self.end_headers()
-                self.wfile.write(data)
+                for byte in [data] if not service.pause else [data[n : n + 1] for n in range(len(data))]:
+                    try:
+                        self.wfile.write(byte)
+                    except OSError:  # nobody listens any more
+                        return
+                    time.sleep(service.pause)
 
             def log_message(self, *_):
                 pass

@@ -89,8 +89,19 @@ def test_a_service_that_stays_away_is_no_fault_of_the_target():
     search, _ = service_of(service)  # it is gone now
     with pytest.raises(EnvironmentFailure, match="does not answer: ConnectError"):
         search.search("q", ScriptedTarget(""))
-    with SearchService((200, b"<html>")) as service, pytest.raises(EnvironmentFailure, match="no JSON"):
+    for answer in (b"<html>", b"[" * 100_000, b"\xff"):
+        with SearchService((200, answer)) as service, pytest.raises(EnvironmentFailure, match="no JSON"):
+            service_of(service)[0].search("q", ScriptedTarget(""))
+
+
+def test_an_answer_without_end_is_given_up():
+    with SearchService((200, b" " * 4_000_001)) as service, pytest.raises(EnvironmentFailure, match="4,000,000 bytes"):
         service_of(service)[0].search("q", ScriptedTarget(""))
+    with SearchService((200, b" " * 1000)) as service:
+        service.pause = 0.02  # after each byte: each read is in time, and the whole is not
+        search, _ = service_of(service, search_timeout_seconds=1)
+        with pytest.raises(EnvironmentFailure, match="ReadTimeout: the answer had no end after 1 s"):
+            evolve(search, pauses=()).search("q", ScriptedTarget(""))
 
 
 def test_a_refused_query_is_told_to_the_target():
