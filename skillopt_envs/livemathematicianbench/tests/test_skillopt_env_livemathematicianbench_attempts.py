@@ -173,3 +173,12 @@ def test_each_key_changes_what_the_target_is_asked(environment, key):
 def test_impossible_settings_are_refused(key):
     with pytest.raises(ValueError, match="must be at least"):
         LiveMathematicianBenchSettings(**{key: 0})
+
+
+@pytest.mark.parametrize(
+    "reply", ["<answer>B", "So it is: <answer> (B)", "Thus:\n< ANSWER >B.", "<answer>A</answer> or <answer>B"]
+)
+def test_a_tag_that_is_not_closed_does_not_hide_the_label(environment, reply):
+    made = environment()
+    attempt = made.attempt(TASK.hidden(), "", ScriptedTarget(reply))
+    assert made.score(TASK, attempt, None).hard == float("</answer>" not in reply), "a closed pair counts before"
