@@ -40,6 +40,7 @@ RACES = (
     "*/predictions/*",
     "*/selection_eval/*",
     "fingerprint.json",
+    "report.md",
     "*.lock*",
 )
 """What bears times or the order of threads; a rejected candidate may have been asked a task more or less."""

@@ -44,7 +44,7 @@ WORLD = two_rules_a_kind(
 TIMES = ("seconds", "timing", "wall_time_s", "total_wall_time_s", "folder", "time")
 """All that a replay may tell otherwise; `folder` is the summary's own."""
 
-NOT_COMPARED = ("events.jsonl", "outcomes.jsonl", "calls.sqlite*", "*.lock*")
+NOT_COMPARED = ("events.jsonl", "outcomes.jsonl", "calls.sqlite*", "report.md", "*.lock*")
 
 
 def made(folder: Path, settings: Mapping[str, Any]) -> Path:

@@ -109,8 +109,8 @@ def _tell(summary: RunSummary, report: Path, replay: Path | None) -> None:
     echo(summary_text(summary))
     if replay is not None:
         echo(f"Replayed from {replay}: no model was asked, and what its calls used is what they used there.")
-    echo(f"Best skill: {Path(summary.folder) / summary.best_skill_path}")
     echo(f"Report: {report}")
+    echo(f"Best skill: {Path(summary.folder) / summary.best_skill_path}")
 
 
 def _series(config: Config, seeds: str, *, quiet: bool, as_json: bool, **where: Any) -> int:
