@@ -77,7 +77,7 @@ def test_every_form_of_an_item_is_the_same_question(changes):
     [
         ({"question": None}, "the field 'question' is missing"),
         ({"question": " "}, "the field 'question' is blank"),
-        ({"choices": None}, "'choices' must be a list of choices, or an object"),
+        ({"choices": None}, "the field 'choices' is missing; the fields given are"),
         ({"choices": "one"}, "'choices' must be a list of choices, or an object"),
         ({"choices": ["one"]}, "there must be at least two choices"),
         ({"choices": ["one", ["two"]]}, "a choice: the field 'text' must be text, not a list"),

@@ -124,7 +124,10 @@ def some_lines(document: Document, first: int, count: int) -> list[str]:
 
 def _readable(root: Path, named: str) -> Path:
     if not root.is_dir():
-        raise DataError(f"{named}: there is no folder {root} of documents.")
+        raise DataError(
+            f"{named}: there is no folder {root} of documents. Name yours; the README of skillopt-env-officeqa tells "
+            f"where the corpus comes from."
+        )
     for place in (root / PREFERRED, root / "treasury_bulletins_parsed" / PREFERRED):
         if place.is_dir():
             return place.resolve()
