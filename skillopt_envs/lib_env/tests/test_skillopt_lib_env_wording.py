@@ -1,7 +1,7 @@
-"""One line of a text."""
+"""One line of a text, and a few of many names."""
 
 import pytest
-from skillopt_lib_env.wording import one_line
+from skillopt_lib_env.wording import few_of, one_line
 
 
 @pytest.mark.parametrize(
@@ -21,3 +21,10 @@ def test_a_text_on_one_line(text, line):
 
 def test_a_description_has_a_hundred_characters():
     assert len(one_line("word " * 100)) <= 100
+
+
+@pytest.mark.parametrize(
+    ("names", "told"), [([], ""), (["a"], "a"), (list("abc"), "a, b, c"), (list("abcde"), "a, b, c and 2 more")]
+)
+def test_a_few_of_the_names(names, told):
+    assert few_of(names) == told

@@ -9,12 +9,10 @@ from typing import Any
 from attrs import define, evolve, field
 from skillopt_kernel.errors import DataError
 from skillopt_kernel.records import Task
+from skillopt_lib_env.wording import few_of
 
 from skillopt_env_docvqa.pages import SENT_AS_STORED, Limits, PageFacts, page_facts
 from skillopt_env_docvqa.tasks import Places, missing_pages
-
-NAMED = 3
-"""How many pages a sentence names."""
 
 
 @define
@@ -40,8 +38,8 @@ class PageCheck:
         checked = tuple(self._with_pages(task) for task in tasks)
         if self.refuse and self.too_large:
             raise DataError(
-                f"{self._counted(self.too_large)}, and env.image_too_large is 'refuse': {_some(self.too_large)}. Store "
-                f"them smaller, or let them be sent smaller: `-o env.image_too_large=shrink`."
+                f"{self._counted(self.too_large)}, and env.image_too_large is 'refuse': {few_of(self.too_large)}. "
+                f"Store them smaller, or let them be sent smaller: `-o env.image_too_large=shrink`."
             )
         return checked
 
@@ -49,7 +47,7 @@ class PageCheck:
     def warning(self) -> str:
         """What is done to pages that are not sent as they are stored."""
         return (
-            f"{self._counted(self.changed)}: {_some(self.changed)}. Pages beyond env.image_max_side or "
+            f"{self._counted(self.changed)}: {few_of(self.changed)}. Pages beyond env.image_max_side or "
             f"env.image_max_bytes are scaled down or sent as JPEG, other formats than {', '.join(SENT_AS_STORED)} as "
             f"PNG, turned ones upright, of several pictures the first; the analysts are told."
         )
@@ -77,8 +75,3 @@ class PageCheck:
     def _counted(self, pages: Sequence[str]) -> str:
         verb = "is" if len(pages) == 1 else "are"
         return f"{len(pages)} of {len(self._known)} page images {verb} not sent as stored"
-
-
-def _some(pages: Sequence[str]) -> str:
-    more = len(pages) - NAMED
-    return ", ".join(pages[:NAMED]) + (f" and {more} more" if more > 0 else "")

@@ -10,6 +10,7 @@ from attrs import frozen
 from skillopt_kernel.errors import DataError
 from skillopt_kernel.records import Task
 from skillopt_lib_env.data_files import Item, read_items
+from skillopt_lib_env.wording import few_of
 
 from skillopt_env_docvqa.golds import accepted_answers
 
@@ -94,7 +95,7 @@ def missing_pages(tasks: Sequence[Task], places: Places) -> DataError | None:
     if not absent:
         return None
     total = sum(len(task.files) for task in tasks)
-    names = ", ".join(absent[:3]) + (f" and {len(absent) - 3} more" if len(absent) > 3 else "")
+    names = few_of(absent)
     looked = ", ".join(map(str, places.searched()))
     where = looked if places.root is not None else f"beside the data file, {looked}"
     return DataError(

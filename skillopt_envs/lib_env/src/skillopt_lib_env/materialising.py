@@ -26,6 +26,7 @@ from skillopt_kernel.store.files import writing
 
 from skillopt_lib_env.ratio_split import write_parts
 from skillopt_lib_env.split_manifest import FACTS
+from skillopt_lib_env.wording import few_of
 
 Command = Callable[..., Any]
 
@@ -80,10 +81,10 @@ def prepare_folder(out: Path, replace: bool) -> None:
         raise DataError(f"--out: {out} names no folder that could be made; give it a name, as in data/split.")
     held = sorted(path.name for path in out.iterdir()) if out.is_dir() else []
     if held and not replace:
-        raise DataError(f"--out: {out} holds {_shown(held)} already. Name another folder, or write it anew: --replace.")
+        raise DataError(f"--out: {out} holds {few_of(held)} already. Name another folder, or write it anew: --replace.")
     if held and FACTS not in held:
         raise DataError(
-            f"--out: {out} holds {_shown(held)} and no {FACTS}, so it is no split that could be replaced. Name another "
+            f"--out: {out} holds {few_of(held)} and no {FACTS}, so it is no split that could be replaced. Name another "
             f"folder."
         )
 
@@ -123,8 +124,3 @@ def _move(making: Path, out: Path) -> None:
         if (out / path.name).is_dir():
             shutil.rmtree(out / path.name)
         path.replace(out / path.name)
-
-
-def _shown(names: Sequence[str]) -> str:
-    more = len(names) - 3
-    return ", ".join(names[:3]) + (f" and {more} more" if more > 0 else "")

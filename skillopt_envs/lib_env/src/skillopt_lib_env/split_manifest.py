@@ -18,6 +18,7 @@ from skillopt_kernel.splits import PARTS
 
 from skillopt_lib_env.data_files import Item, data_file_in, read_items
 from skillopt_lib_env.ratio_split import FOLDERS
+from skillopt_lib_env.wording import few_of
 
 FACTS = "split_manifest.json"
 IDS_NAMED = 5
@@ -51,12 +52,12 @@ class SplitManifest:
                 twice += [f"{name!r} ({found[name].where} and {row.where})"] if name in found else []
                 found[name] = row
         if twice:
-            raise DataError(f"{source} holds {_count(twice)} of the split more than once: {_some(twice)}.")
+            raise DataError(f"{source} holds {_count(twice)} of the split more than once: {few_of(twice, IDS_NAMED)}.")
         missing = [repr(name) for name in self.ids if name not in found]
         if missing:
             raise DataError(
                 f"{source} lacks {_count(missing)} of the {len(wanted)} that the split in {self.folder} names: "
-                f"{_some(missing)}. Is it the data set, and the version of it, that the split was made of?"
+                f"{few_of(missing, IDS_NAMED)}. Is it the data set, and the version of it, that the split was made of?"
             )
         return {part: [found[entry.required_text("id")] for entry in self.parts[part]] for part in PARTS}
 
@@ -106,14 +107,9 @@ def _check_ids(manifest: SplitManifest) -> None:
     if twice:
         raise DataError(
             f"the split in {manifest.folder} names {_count(twice)} more than once, in one part or in two: "
-            f"{_some(twice)}."
+            f"{few_of(twice, IDS_NAMED)}."
         )
 
 
 def _count(names: Sequence[str]) -> str:
     return "1 id" if len(names) == 1 else f"{len(names)} ids"
-
-
-def _some(names: Sequence[str]) -> str:
-    more = len(names) - IDS_NAMED
-    return ", ".join(names[:IDS_NAMED]) + (f" and {more} more" if more > 0 else "")

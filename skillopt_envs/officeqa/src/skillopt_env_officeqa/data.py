@@ -12,12 +12,11 @@ from skillopt_kernel.splits import PARTS
 from skillopt_lib_env.data_files import Item, read_items
 from skillopt_lib_env.materialising import prepare_folder, split_options, write_split
 from skillopt_lib_env.split_manifest import read_manifest
+from skillopt_lib_env.wording import few_of
 
 from skillopt_env_officeqa.corpus import open_corpus
 from skillopt_env_officeqa.environment import NAME
 from skillopt_env_officeqa.tasks import list_values, task_of
-
-FEW_NAMES = 3
 
 
 @click.command()
@@ -70,8 +69,7 @@ def _check_documents(folders: tuple[Path, ...], items: list[dict[str, Any]]) -> 
     wanted = {name: None for item in items for name in list_values(item["source_files"])}
     missing = [name for name in wanted if name not in there]
     if missing:
-        more = f" and {len(missing) - FEW_NAMES} more" if len(missing) > FEW_NAMES else ""
         raise DataError(
             f"--docs: {', '.join(map(str, folders))} lacks {len(missing)} of the {len(wanted)} documents that the "
-            f"questions need: {', '.join(missing[:FEW_NAMES])}{more}. Download the folder transformed whole."
+            f"questions need: {few_of(missing)}. Download the folder transformed whole."
         )

@@ -18,7 +18,7 @@ from skillopt_kernel.store.patterns import clipped
 from skillopt_lib_env.data_files import Item
 from skillopt_lib_env.questions import about_form
 from skillopt_lib_env.split_loading import load_splits
-from skillopt_lib_env.wording import one_line
+from skillopt_lib_env.wording import few_of, one_line
 
 from skillopt_env_officeqa.asking import Looking, converse, run_job
 from skillopt_env_officeqa.corpus import Corpus, open_corpus
@@ -46,7 +46,6 @@ if TYPE_CHECKING:
 NAME = "officeqa"
 FOLDER_VARIABLE = "OFFICEQA_DOCS_DIR"
 MOST_FILES_TOLD = 20
-FEW_NAMES = 3
 
 
 class OfficeQAEnvironment:
@@ -183,9 +182,7 @@ class OfficeQAEnvironment:
                 "env.gold_sources to true to show it the pages that hold the answer, or let it use the tools."
             )
         for reason, names in self._corpus.left_out.items():
-            more = f" and {len(names) - FEW_NAMES} more" if len(names) > FEW_NAMES else ""
-            shown = ", ".join(names[:FEW_NAMES])
-            self._logger.warning("%d files of the corpus %s and are left out: %s%s", len(names), reason, shown, more)
+            self._logger.warning("%d files of the corpus %s and are left out: %s", len(names), reason, few_of(names))
         if settings.use_local_tools:
             size = sum(each.size for each in self._corpus.documents.values())
             self._logger.info("the corpus has %d documents, %.0f MB", len(self._corpus.documents), size / 1e6)
