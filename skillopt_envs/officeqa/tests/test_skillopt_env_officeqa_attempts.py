@@ -223,6 +223,24 @@ def test_what_of_the_corpus_is_left_out_is_told(split, tmp_path, caplog):
     assert "1 files of the corpus are binary and are left out: b.txt" in caplog.text
 
 
+def test_an_index_that_takes_long_is_told_of_once_and_made_after_the_data_was_found(
+    split, tmp_path, caplog, monkeypatch
+):
+    monkeypatch.setattr("skillopt_env_officeqa.environment.LARGE", 100)
+    where = {"index_dir": tmp_path / "index", "logger": logging.getLogger("told")}
+    with caplog.at_level(logging.WARNING):
+        with pytest.raises(DataError, match="nowhere"):
+            environment(split_dir=tmp_path / "nowhere", **where).splits()
+        assert not (tmp_path / "index").exists()
+        assert caplog.text == ""
+        environment(split_dir=split, **where).splits()
+        assert "the search index of 6 documents" in caplog.text
+        assert str(tmp_path / "index") in caplog.text
+        caplog.clear()
+        environment(split_dir=split, **where).splits()
+        assert caplog.text == ""
+
+
 def test_pages_belong_to_the_file_of_their_issue():
     address = "https://fraser.stlouisfed.org/title/treasury-bulletin-407/{}-7028?page={}"
     files = ["treasury_bulletin_1942_07.txt", "treasury_bulletin_2001_12.txt"]

@@ -46,6 +46,8 @@ if TYPE_CHECKING:
 NAME = "officeqa"
 FOLDER_VARIABLE = "OFFICEQA_DOCS_DIR"
 MOST_FILES_TOLD = 20
+LARGE = 50_000_000
+"""Bytes of a corpus whose index takes long enough to be told of."""
 
 
 class OfficeQAEnvironment:
@@ -66,7 +68,10 @@ class OfficeQAEnvironment:
         Raises `DataError` for data that is missing, `ConfigError` for settings that do not go together.
         """
         self._check()
-        return self._load()
+        splits = self._load()
+        if not self._settings.online and self._settings.use_local_tools:
+            self._make_index()  # last, since it takes long
+        return splits
 
     def save_splits(self, folder: Path) -> None:
         """Write what a split by ratio gave below `folder`, so that it can be used again as `split_dir`."""
@@ -183,10 +188,17 @@ class OfficeQAEnvironment:
             )
         for reason, names in self._corpus.left_out.items():
             self._logger.warning("%d files of the corpus %s and are left out: %s", len(names), reason, few_of(names))
-        if settings.use_local_tools:
-            size = sum(each.size for each in self._corpus.documents.values())
-            self._logger.info("the corpus has %d documents, %.0f MB", len(self._corpus.documents), size / 1e6)
-            self._index.make()
+
+    def _make_index(self) -> None:
+        size = sum(each.size for each in self._corpus.documents.values())
+        if size > LARGE and not self._index.is_made:
+            folder = self._settings.index_dir
+            kept = f"it is kept in {folder}" if folder else "env.index_dir names a folder that keeps it for later runs"
+            self._logger.warning(
+                f"the search index of {len(self._corpus.documents)} documents ({size / 1e6:.0f} MB) is being made, "
+                f"which takes a minute or two for half a gigabyte; {kept}"
+            )
+        self._index.make()
 
     def _load(self, folder: Path | None = None) -> Splits:
         corpus = "" if self._settings.online else self._corpus_digest

@@ -71,6 +71,11 @@ class PassageIndex:
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
         self._path: Path | None = None
 
+    @property
+    def is_made(self) -> bool:
+        """Whether the index is there already, from an earlier run or use."""
+        return self._path is not None or (self._folder is not None and self._file(self._folder).is_file())
+
     def make(self) -> Path:
         """The index's file, made if it is not there. Raises `DataError` where it cannot be written."""
         with self._lock:
@@ -102,7 +107,7 @@ class PassageIndex:
         if folder is None:
             self._temporary = tempfile.TemporaryDirectory(prefix="skillopt-officeqa-", ignore_cleanup_errors=True)
             folder = Path(self._temporary.name)
-        path = folder / f"passages_{_state(self._corpus)}.sqlite"
+        path = self._file(folder)
         if path.is_file():
             return path
         part = path.with_name(f".{path.name}.{os.getpid()}.part")
@@ -119,6 +124,9 @@ class PassageIndex:
                 f"`-o env.index_dir=FOLDER`."
             ) from error
         return path
+
+    def _file(self, folder: Path) -> Path:
+        return folder / f"passages_{_state(self._corpus)}.sqlite"
 
 
 def passages_of(document: Document) -> Iterator[tuple[Passage, str]]:
