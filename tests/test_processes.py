@@ -18,6 +18,7 @@ from skillopt_kernel.config import load_config
 from skillopt_kernel.errors import ConfigError
 from skillopt_kernel.loop.preparing import prepare
 from skillopt_kernel.plugins.errors import PluginNotFound
+from skillopt_kernel.plugins.manifest import KINDS
 from skillopt_testkit.project import Project
 from skillopt_testkit.servers import ChatServer, Reply
 
@@ -259,13 +260,11 @@ def test_without_the_package_the_error_names_it(
     tmp_path: Path, server: ChatServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Trainee(tmp_path, server)
-    everything = importlib.metadata.entry_points
-
-    def without(**selected: Any) -> Any:
-        return [entry for entry in everything(**selected) if entry.name != "processes"]
-
+    there = [entry for group in KINDS.values() for entry in importlib.metadata.entry_points(group=group)]
+    others = importlib.metadata.EntryPoints(entry for entry in there if entry.name != "processes")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(importlib.metadata, "entry_points", without)
+    monkeypatch.syspath_prepend(tmp_path)  # another place to look in: what was listed before is listed anew
+    monkeypatch.setattr(importlib.metadata, "entry_points", lambda: others)
     with pytest.raises(PluginNotFound, match="pip install skillopt-executor-processes"):
         prepare(load_config("config.yaml"))
     with pytest.raises(ConfigError, match="pip install skillopt-executor-processes"):
