@@ -114,6 +114,8 @@ def test_two_steps_over_http_with_the_pages_as_they_are_stored(tmp_path):
     assert "640 x 400 pixels, landscape, grey, PNG; sent as it is stored" in shown
     assert "which cannot be shown here" in shown
     assert "base64" not in shown
+    told = {number for number in range(14) if f"q{number}_d{number}" in shown or f"letter {number}?" in shown}
+    assert told == set(range(8)), "the optimizer is told of training tasks only"
     # With the whole project moved elsewhere it is still the same run, which has ended.
     moved = Project((tmp_path / "project").rename(tmp_path / "moved"), project.environment)
     with ChatServer() as server:
