@@ -88,7 +88,9 @@ def test_an_agent_program_is_given_the_corpus(project, configure, tmp_path):
         given = {"OPENAI_API_KEY": "key-of-the-loopback-server-0123456789", "CODEX_EXEC_BASE_URL": server.url}
         config = configure(server, {"target_backend": "codex_exec", "codex_exec_path": str(program)})
         fewer = ("-o", "env.limit=3", "train.batch_size=3", "evaluation.eval_test=false")
-        project.run("train", config, "--out", "run", *fewer, env=given).ok()
+        (scratch := tmp_path / "scratch").mkdir()
+        project.run("train", config, "--out", "run", *fewer, env=given | {"TMPDIR": str(scratch)}).ok()
+    assert list(scratch.iterdir()) == [], "neither workspaces nor what they shared is left"
     assert [step["action"] for step in project.json("run/history.json")] == ["accept_new_best"]
     assert project.json("run/summary.json")["best_selection_hard"] == 1.0
     assert all("6" in text.split() for text in results), "the six documents, each copied once for all attempts"
