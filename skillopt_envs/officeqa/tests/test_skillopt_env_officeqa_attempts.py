@@ -2,6 +2,7 @@
 
 import json
 import logging
+import os
 
 import pytest
 from officeqa_world import CORPUS, TASK, ScriptedModel, call, calls, environment
@@ -200,6 +201,24 @@ def test_another_corpus_makes_other_tasks(split, tmp_path):
     (tmp_path / "docs" / "a.txt").write_text("y")
     changed = environment(split_dir=split, data_dirs=(tmp_path / "docs",)).splits().train[0]
     assert changed.content_hash() != other.content_hash(), "the content tells, not the size"
+
+
+@pytest.mark.parametrize("how", ["changed", "gone"])
+def test_a_document_that_changed_since_the_run_began_is_no_fault_of_the_target(tmp_path, how):
+    document = tmp_path / "a.txt"
+    document.write_text("Customs 1")
+    made = environment(data_dirs=(tmp_path,))
+    read = calls(call("read", path="a.txt"))
+    assert made.attempt(TASK.hidden(), "", ScriptedModel(read, "<answer>1</answer>").target()).output == "1"
+    if how == "gone":
+        document.unlink()
+    else:
+        document.write_text("Customs 2")
+        os.utime(document, ns=(1, 1))
+    told = "has changed since the run began; run the same command again" if how == "changed" else "cannot be read"
+    for target in (ScriptedModel(read).target(), ScriptedTarget("<answer>1</answer>", kind="agent")):
+        with pytest.raises(EnvironmentFailure, match=told):
+            made.attempt(TASK.hidden(), "", target)
 
 
 def test_the_older_name_of_the_folders_counts_and_is_told(split, tmp_path, caplog):

@@ -106,20 +106,41 @@ def open_corpus(roots: Sequence[Path], named: str = "env.data_dirs") -> Corpus:
 
 
 def lines_of(document: Document) -> Iterator[str]:
-    """The lines of a document without their ends. Raises `EnvironmentFailure` where it can no longer be read."""
+    """The lines of a document without their ends.
+
+    Raises `EnvironmentFailure` where it can no longer be read, or is not what was found when the run began.
+    """
     try:
         # The path has no links: one that took the file's place since then is not followed.
         descriptor = os.open(document.path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
         with os.fdopen(descriptor, encoding="utf-8", errors="replace") as file:
+            _require_unchanged(document, os.fstat(descriptor))
             for line in file:
                 yield line.rstrip("\r\n")
     except OSError as error:
         raise EnvironmentFailure(f"the document {document.path} cannot be read: {error.strerror}") from error
 
 
+def unchanged_path(document: Document) -> Path:
+    """The path of a document, as it was found. Raises `EnvironmentFailure` as `lines_of` does."""
+    try:
+        _require_unchanged(document, document.path.lstat())
+    except OSError as error:
+        raise EnvironmentFailure(f"the document {document.path} cannot be read: {error.strerror}") from error
+    return document.path
+
+
 def some_lines(document: Document, first: int, count: int) -> list[str]:
     """`count` lines from the `first`, which is counted from 1; fewer at the end."""
     return list(islice(lines_of(document), first - 1, first - 1 + count))
+
+
+def _require_unchanged(document: Document, state: os.stat_result) -> None:
+    if (state.st_size, state.st_mtime_ns) != (document.size, document.changed):
+        raise EnvironmentFailure(
+            f"the document {document.path} has changed since the run began; run the same command again, which looks "
+            f"at the corpus anew"
+        )
 
 
 def _readable(root: Path, named: str) -> Path:

@@ -21,7 +21,7 @@ from skillopt_lib_env.split_loading import load_splits
 from skillopt_lib_env.wording import few_of, one_line
 
 from skillopt_env_officeqa.asking import Looking, converse, run_job
-from skillopt_env_officeqa.corpus import Corpus, open_corpus
+from skillopt_env_officeqa.corpus import Corpus, open_corpus, unchanged_path
 from skillopt_env_officeqa.gold_pages import pages_text
 from skillopt_env_officeqa.issues import pages_by_file
 from skillopt_env_officeqa.looking import in_corpus, on_the_web
@@ -97,7 +97,7 @@ class OfficeQAEnvironment:
         settings = self._settings
         pages = self._gold_pages(task)
         if target.kind == "agent":
-            files = {f"corpus/{each.name}": each.path for each in self._visible(task).documents.values()}
+            files = {f"corpus/{each.name}": unchanged_path(each) for each in self._visible(task).documents.values()}
             told = FILES_TASK if settings.use_local_tools else PAGES_TASK
             question = self._question(task, pages)
             kept = dict(files) if settings.use_local_tools else {}
