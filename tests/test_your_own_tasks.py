@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import io
 import json
-import logging
 import re
 import shlex
-from collections.abc import Iterator, Mapping
-from contextlib import redirect_stderr, redirect_stdout
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from attrs import frozen
+from here import Here
 from receipts_world import RULES, Receipts
-from skillopt_kernel.cli.main import main
 from skillopt_kernel.config import load_config
 from skillopt_kernel.skill import skill_hash
 from skillopt_testkit.project import Finished, Project
@@ -37,25 +33,6 @@ TRAIN, EVAL = (
 @pytest.fixture
 def world() -> Receipts:
     return Receipts.of(TABLE)
-
-
-@frozen
-class Here(Project):
-    """As a project; its commands run in this process, which loads the libraries only once."""
-
-    def run(self, *arguments: str | Path, timeout: float = 0, env: Mapping[str, str] | None = None) -> Finished:
-        out, err = io.StringIO(), io.StringIO()
-        with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
-            patch.chdir(self.folder)
-            for name, value in self.environment.items():
-                patch.setenv(name, value)
-            handlers = logging.root.handlers[:]
-            logging.root.handlers[:] = []
-            try:
-                code = main([str(argument) for argument in arguments])
-            finally:
-                logging.root.handlers[:] = handlers
-        return Finished(code, out.getvalue(), err.getvalue(), 0.0)
 
 
 @pytest.fixture

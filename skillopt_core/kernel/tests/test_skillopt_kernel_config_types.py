@@ -301,6 +301,30 @@ def test_the_fingerprint_covers_what_can_change_a_result(folder: Folder) -> None
     assert folder.load(base).fingerprint() != first
 
 
+def test_what_does_not_count_in_a_comparison_is_no_part_of_what_is_kept(
+    folder: Folder, install: Callable[..., Path], manifest_of: Callable[..., str]
+) -> None:
+    install(
+        "acme-pick 1.0",
+        {"skillopt.envs pick": "acme_pick:plugin"},
+        {
+            "acme_pick.py": manifest_of("env", "pick", settings="acme_pick_settings:Settings"),
+            "acme_pick_settings.py": (
+                "from attrs import field, frozen\n@frozen\nclass Pick:\n    name: str = ''\n"
+                "    where: str = field(default='', eq=False)\n    @classmethod\n"
+                "    def from_node(cls, given, nested, problem):\n"
+                "        return cls(given.node.written, str(given.node.where))\n"
+                "@frozen\nclass Settings:\n    pick: Pick = Pick()\n"
+            ),
+        },
+    )
+    first, moved = folder.load("env: {name: pick, pick: a}\n"), folder.load("env:\n  name: pick\n  pick: a\n")
+    places = [config.driver("env").settings.pick.where for config in (first, moved)]
+    assert [place.partition(":")[2] for place in places] == ["2:19", "4:3"]
+    assert first.as_dict()["env"]["pick"] == {"name": "a"}
+    assert first.fingerprint() == moved.fingerprint()
+
+
 def test_two_runs_in_one_process_know_nothing_of_each_other(folder: Folder) -> None:
     folder.load("", "model.probe_chat_base_url=http://one", "train.seed=1")
     second = folder.load("")

@@ -8,7 +8,7 @@ import pytest
 from skillopt_kernel.interfaces import DriverContext
 from skillopt_kernel.plugins.discovery import make_driver
 from skillopt_lib_env.scoring import ScorerChoice
-from skillopt_scorers.settings import NumericSettings
+from skillopt_scorers.settings import NumericSettings, PythonSettings
 from skillopt_testkit import ScorerConformance
 from skillopt_testkit.conformance.scorer import HUGE_ANSWERS, ODD_ANSWERS
 
@@ -99,19 +99,26 @@ class TestJudgeConformance(ScorerConformance):
     asks = True
 
 
+@pytest.fixture(scope="module")
+def same(tmp_path_factory):
+    """One for all tests, whose processes wait for the next answer."""
+    folder = tmp_path_factory.mktemp("functions")
+    (folder / "mine.py").write_text("def same(answer, reference):\n    return answer == reference\n")
+    return make_driver("scorer", "python", PythonSettings(function="mine:same", path=(folder,)), PLAIN)
+
+
 class TestPythonConformance(ScorerConformance):
     name = "python"
     options = {"function": "operator:eq"}
     pairs = (("seven", "seven"),)
 
-    @pytest.fixture(autouse=True)
-    def module(self, tmp_path):
-        (tmp_path / "mine.py").write_text("def same(answer, reference):\n    return answer == reference\n")
-        self.folder = tmp_path
+    @pytest.fixture
+    def settings(self, same):
+        return same._settings
 
     @pytest.fixture
-    def settings(self):
-        return self.settings_with(function="mine:same", path=(self.folder,))
+    def driver(self, same):
+        return same
 
 
 class TestCommandConformance(ScorerConformance):

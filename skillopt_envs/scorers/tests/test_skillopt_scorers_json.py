@@ -37,6 +37,15 @@ def scorer(**settings):
         ("{}", {}, 1, 1),
         ('{"a": 1} or {"a": 2}', {"a": 1}, 0, 0),
         ('{"a": NaN}', {"a": 1}, 0, 0),
+        ('Here it is: {"a": 1}. I hope it helps!', {"a": 1}, 1, 1),
+        ('{"a": 1, "a": 2}', {"a": 1}, 0, 0),  # of a key that stands twice the last one counts, as in any reader
+        ("{'a': 1}", {"a": 1}, 0, 0),
+        ('{"a": null}', {"a": None}, 1, 1),
+        ("{}", {"a": None}, 0, 0),
+        ('{"a": 12345678901234567890}', {"a": 12345678901234567891}, 0, 0),
+        ('{"a": ' + "[" * 2000 + "]" * 2000 + "}", {"a": 1}, 0, 0),
+        ("```\n[1]\n```\n```\n[2]\n```", [1], 0, 0),
+        ("True", True, 0, 0),
     ],
 )
 def test_by_value(answer, reference, hard, soft):
@@ -114,6 +123,44 @@ def test_a_schema_that_is_none_is_told_before_the_run(settings, sentence):
         scorer(**settings)
 
 
+@pytest.mark.parametrize(
+    "schema", [{"$ref": "#"}, {"$defs": {"a": {"allOf": [{"$ref": "#/$defs/a"}]}}, "$ref": "#/$defs/a"}]
+)
+def test_a_schema_that_refers_to_itself_without_end_is_told_before_the_run(schema):
+    with pytest.raises(ConfigError, match="`schema` refers to itself without end"):
+        scorer(schema=schema)
+
+
+def test_a_schema_that_does_so_for_some_answers_is_no_zero():
+    made = scorer(schema={"properties": {"a": {"$ref": "#/properties/a"}}})
+    assert made.score("{}", None, TASK).hard == 1
+    with pytest.raises(EnvironmentFailure, match="refers to itself without end"):
+        made.score('{"a": 1}', None, TASK)
+    tree = scorer(schema={"properties": {"a": {"$ref": "#"}}, "type": "object"})
+    assert tree.score('{"a": ' * 20 + "{}" + "}" * 20, None, TASK).hard == 1
+    assert "nested too deep" in tree.score('{"a": ' * 500 + "{}" + "}" * 500, None, TASK).feedback
+
+
+@pytest.mark.parametrize(
+    ("items", "unique"),
+    [
+        ([1, True, "1", None, [1], {"a": 1}], True),
+        ([1, 1.0], False),
+        ([{"a": 1, "b": [2]}, {"b": [2.0], "a": 1}], False),
+        ([{"a": n} for n in range(5000)], True),
+    ],
+)
+def test_items_that_must_differ_are_compared_in_linear_time(items, unique):
+    """With each compared to each the last would take a minute."""
+    assert scorer(schema={"uniqueItems": True}).score(json.dumps(items), None, TASK).hard == unique
+
+
+def test_true_and_false_are_compared_by_a_fields_scorer_as_texts():
+    made = scorer(fields={"a": ScorerChoice("exact")})
+    assert made.score('{"a": true}', {"a": True}, TASK).hard == 1
+    assert made.score('{"a": false}', {"a": True}, TASK).hard == 0
+
+
 @pytest.mark.parametrize("text", ["", "{", "[" * 100_000, '"\\ud800'])
 def test_a_schema_file_that_cannot_be_read_is_told(text, tmp_path):
     file = tmp_path / "schema.json"
@@ -123,9 +170,11 @@ def test_a_schema_file_that_cannot_be_read_is_told(text, tmp_path):
 
 
 def test_nothing_is_fetched_for_a_schema():
-    made = scorer(schema={"$ref": "http://127.0.0.1:9/schema.json"})
+    with pytest.raises(ConfigError, match="which it does not hold; nothing is fetched"):
+        scorer(schema={"$ref": "http://127.0.0.1:9/schema.json"})
+    made = scorer(schema={"properties": {"a": {"$ref": "http://127.0.0.1:9/schema.json"}}})
     with pytest.raises(EnvironmentFailure, match="which it does not hold; nothing is fetched"):
-        made.score("{}", None, TASK)
+        made.score('{"a": 1}', None, TASK)
 
 
 @pytest.mark.parametrize(

@@ -3,12 +3,18 @@
 import pytest
 from skillopt_kernel.records import Task
 from skillopt_scorers.numbers_near import NumericScorer
-from skillopt_scorers.quantities import quantities
+from skillopt_scorers.quantities import plain, quantities
 from skillopt_scorers.settings import NumericSettings
+from skillopt_scorers.units import Units
+
+UNITS = Units()
+"""For all tests: the registry of units takes a while to read."""
 
 
 def scored(answer, reference, **settings):
-    return NumericScorer(NumericSettings(**settings)).score(answer, reference, Task("t"))
+    scorer = NumericScorer(NumericSettings(**settings))
+    scorer._units = UNITS
+    return scorer.score(answer, reference, Task("t"))
 
 
 @pytest.mark.parametrize(
@@ -53,6 +59,36 @@ def scored(answer, reference, **settings):
         ("9 m^2", "9 m**2", {}),
         ("5 apples", 5, {}),
         ("5 kg", "5 km", {"unit": "ignored"}),
+        ("**5** km", "5000 m", {}),
+        ("*5*", 5, {}),
+        ("__5__", 5, {}),
+        ("`5`", 5, {}),
+        ("$5$ km", "5 km", {}),
+        ("$5\\,\\text{km}$", "5000 m", {}),
+        ("25^\\circ\\text{C}", "298.15 K", {}),
+        ("\\boxed{12{,}000}", 12000, {}),
+        ("$\\frac{3}{4}$", 0.75, {}),
+        ("3\\times 10^{5}", 300_000, {}),
+        ("\\$5", "$5", {}),
+        ("50\\%", 0.5, {}),
+        ("½", 0.5, {}),
+        ("1½ km", "1500 m", {}),
+        ("1 1/2", 1.5, {}),
+        ("10^3", 1000, {}),
+        ("10⁻³", 0.001, {}),
+        ("2**10", 1024, {}),
+        ("minus 5", -5, {}),
+        ("negative $5", "-$5", {}),
+        ("5k", 5000, {}),
+        ("8.3M", 8_300_000, {}),
+        ("$1.2M", "$1,200,000", {}),
+        ("$3b", "$3000000000", {}),
+        ("50 percent", 0.5, {}),
+        ("50 per cent", "50 %", {}),
+        ("50 %", "50 percent", {}),
+        ("5‰", 0.005, {}),
+        ("5 euros", "€5", {}),
+        ("３", 3, {}),
     ],
 )
 def test_right(answer, reference, settings):
@@ -84,6 +120,32 @@ def test_right(answer, reference, settings):
         ("5", "$5", {"unit": "required"}, "lacks the currency USD"),
         ("€5", "$5", {}, "is in EUR, not in USD"),
         ("$5", "5 km", {}, "money"),
+        ("**5** m", "5 km", {}, "too small by 4.995"),
+        ("$5\\ \\mathrm{m}$", "5 km", {}, "too small by 4.995"),
+        ("2*3*4", 234, {}, "holds 3 numbers"),
+        ("x_5", 5, {}, "holds no number"),
+        ("costs $5 and $6", "$5", {}, "holds 2 numbers"),
+        ("1½", 1, {}, "too large by 0.5"),
+        ("5-1/2", 5.5, {}, "holds 2 numbers"),
+        ("10^3", 10, {}, "too large by 990"),
+        ("9^9^9", 9, {}, "too large"),
+        ("9999^999", 9, {}, "not finite"),
+        ("0^0", 1, {}, "not finite"),
+        ("3 3/0", 3, {}, "not finite"),
+        ("minus 5", 5, {}, "too small by 10"),
+        ("5M", 5, {}, "too large"),
+        ("5 cents", "$5", {}, "is in cents, not in USD"),
+        ("5 euros", "$5", {}, "is in EUR, not in USD"),
+        ("NaN", 5, {}, "holds no number"),
+        ("inf", 5, {}, "holds no number"),
+        ("1e400", 5, {}, "too large by 1.00e+400"),
+        ("2–3", 3, {}, "holds 2 numbers"),
+        ("between 2 and 3", 2, {}, "holds 2 numbers"),
+        ("5 000", 5000, {}, "holds 2 numbers"),
+        ("1.234.567", 1234567, {}, "holds no number"),
+        ("1.5", 1.5, {"decimal_comma": True}, "holds no number"),
+        ("5:30", 5, {}, "holds 2 numbers"),
+        ("0.5", "50 %", {}, "too small by 49.5"),
     ],
 )
 def test_wrong(answer, reference, settings, feedback):
@@ -125,11 +187,17 @@ def test_a_reference_that_is_no_number_is_an_error(reference, sentence):
         ("5 " + "km " * 300_000, 1),
         ("- " * 500_000, 0),
         ("1 × 10" * 100_000, None),
+        ("**5" * 100_000, None),
+        ("_5 " * 100_000, None),
+        ("$5 " * 100_000, None),
+        ("\\frac{1" * 100_000, None),
+        ("½" * 100_000, None),
+        ("1 1/" * 100_000, None),
     ],
 )
 def test_long_texts_take_linear_time(text, numbers):
     """With quadratic time none of these would end."""
-    found = quantities(text)
+    found = quantities(plain(text))
     assert numbers is None or len(found) == numbers
 
 

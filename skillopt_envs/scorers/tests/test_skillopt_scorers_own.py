@@ -178,8 +178,26 @@ def test_a_program_gets_json_and_prints_json():
     }
 
 
-def test_a_program_may_leave_its_input_unread():
+def test_a_program_may_leave_its_input_unread_or_close_it():
     assert command("print('true')").score("x" * 1_000_000, None, TASK).hard == 1
+    assert command("import sys; sys.stdin.close(); print('true')").score("x" * 1_000_000, None, TASK).hard == 1
+
+
+def test_a_mark_of_the_byte_order_before_the_output_is_no_part_of_it():
+    assert command("import sys; sys.stdout.buffer.write(b'\\xef\\xbb\\xbf0.5')").score("a", None, TASK).soft == 0.5
+
+
+def test_what_a_program_has_begun_holds_nothing_up():
+    code = "import os, time\nif os.fork() == 0:\n    time.sleep(600)\nprint(0.5)"
+    assert command(code, time_limit=60).score("a", None, TASK).soft == 0.5
+
+
+def test_feedback_is_cut_and_holds_whole_characters_only():
+    long = score_of({"hard": 0, "feedback": "x" * 100_000}, "it").feedback
+    assert len(long) < 10_000
+    assert long.endswith("x...")
+    for value in ({"hard": 0, "feedback": "\ud800 ü"}, Score(0, 0, "\ud800 ü")):
+        assert score_of(value, "it").feedback.encode("utf-8") == "\ufffd ü".encode()
 
 
 def test_a_program_runs_in_its_folder_without_credentials(tmp_path, monkeypatch):
@@ -197,7 +215,7 @@ def test_a_program_runs_in_its_folder_without_credentials(tmp_path, monkeypatch)
 @pytest.mark.parametrize(
     ("code", "settings", "sentence"),
     [
-        ("", {}, "printed 'nothing', which is not one JSON value"),
+        ("", {}, "printed nothing; it must print true or false"),
         ("print('yes')", {}, "printed 'yes', which is not one JSON value"),
         ("print('1\\n2')", {}, "not one JSON value"),
         ("print('NaN')", {}, "NaN is not JSON"),
@@ -228,9 +246,23 @@ def test_the_last_words_of_a_program_hold_no_credential():
     assert "abc123def456ghi789" not in str(caught.value)
 
 
-def test_a_program_that_is_not_there_is_told():
-    with pytest.raises(EnvironmentFailure, match="no-such-program-here cannot be started"):
-        CommandScorer(CommandSettings(command=("no-such-program-here",))).score("a", "r", TASK)
+def test_a_program_that_cannot_be_run_is_told_before_the_run(tmp_path):
+    plain = tmp_path / "score.py"
+    plain.write_text("print(1)")
+    for program, folder, sentence in (
+        ("no-such-program-here", None, "looked for in the folders of PATH, is not there"),
+        ("C:\\tools\\score.exe", None, "is not there"),
+        ("./gone.py", tmp_path, f"looked for at {tmp_path / 'gone.py'}, is not there"),
+        (str(tmp_path), None, "is no program that can be run"),
+        ("./score.py", tmp_path, "is no program that can be run. Name a program with its path and make it executable"),
+        ("a\0b", None, "is not there"),
+    ):
+        with pytest.raises(ConfigError) as caught:
+            CommandScorer(CommandSettings(command=(program,), folder=folder))
+        assert sentence in str(caught.value)
+    plain.write_text(f"#!{sys.executable}\nprint(1)")
+    plain.chmod(0o700)
+    assert CommandScorer(CommandSettings(command=("./score.py",), folder=tmp_path)).score("a", "r", TASK).hard == 1
     for none in ((), ("",)):
         with pytest.raises(ConfigError, match="needs `command`"):
             CommandScorer(CommandSettings(command=none))

@@ -96,6 +96,8 @@ def test_feedback_says_what_is_wrong(answer, gold, feedback):
         ("The Beatles", "Beatles", "case", 0),
         ("wait...", "wait..", "case", 0),
         ("-5", "5", "squad", 1),  # the official rule, which is why it is not the default
+        ("\u200bParis\ufeff", "Paris", "case", 1),
+        ("\u200bParis", "Paris", "nothing", 0),
         ("Paris", "paris", "nothing", 0),
         ("Paris", "Paris", "nothing", 1),
     ],
@@ -128,6 +130,12 @@ def test_long_answers_and_many_accepted_ones_are_shortened():
 def test_another_reference_is_an_error_and_not_a_wrong_answer(scorer, reference):
     with pytest.raises(ValueError, match="a text or a list of texts"):
         scorer.score("a", reference, TASK)
+
+
+def test_a_rubric_under_another_scorer_is_told_where_it_belongs():
+    """O-H3: a task with a rubric and literal checks must not be scored by the checks alone, unnoticed."""
+    with pytest.raises(ValueError, match="a rubric is for the scorer llm_judge"):
+        ExactScorer().check({"rubric": "It gives the mean.", "contains": ["## Results"]}, TASK)
 
 
 def test_each_manifest_names_what_makes_its_scorer():

@@ -28,6 +28,8 @@ CITIES = Task("t", inputs={"choices": ["London", "Paris", "Rome", "Oslo"]})
         ("New\n  York", "new york", {}, 1, 1),
         ("Beyonce\u0301", "Beyonc\u00e9", {}, 1, 1),
         ("", "x", {}, 0, 0),
+        ("Pa\u200bris\ufeff", "Paris", {}, 1, 1),
+        ("C++ it is", "C++", {"whole_words": True}, 1, 1),
     ],
 )
 def test_contains(answer, reference, settings, hard, soft):
@@ -36,7 +38,7 @@ def test_contains(answer, reference, settings, hard, soft):
     assert hard or "it lacks" in score.feedback
 
 
-@pytest.mark.parametrize("reference", ["", " ", [], ["a", ""], None, 3])
+@pytest.mark.parametrize("reference", ["", " ", "\u200b", [], ["a", ""], None, 3])
 def test_nothing_to_look_for_is_an_error(reference):
     with pytest.raises(ValueError, match=r"empty|must be a text"):
         ContainsScorer().check(reference, TASK)
@@ -62,6 +64,17 @@ def test_regex(answer, reference, settings, hard):
     score = RegexScorer(RegexSettings(**settings)).score(answer, reference, TASK)
     assert score.hard == hard
     assert hard or "does not match" in score.feedback
+
+
+@pytest.mark.parametrize("labels", ["", "AAB", "A B", "Aa", "A,B", "é!"])
+def test_labels_that_cannot_be_told_apart_are_told(labels):
+    with pytest.raises(ConfigError, match="the scorer choice: `labels` must be letters or digits, each once"):
+        ChoiceScorer(ChoiceSettings(labels=labels))
+
+
+def test_a_pattern_that_calls_itself_without_end_is_no_zero():
+    with pytest.raises(EnvironmentFailure, match=r"matching '\(\?R\)' (needs too much memory|took more than)"):
+        RegexScorer().score("x", "(?R)", TASK)
 
 
 def test_a_pattern_that_is_none_is_told():
@@ -103,6 +116,15 @@ def test_one_pattern_surely_never_ends():
         ("Par", "B", CITIES, 0),
         ("2", "2", Task("t", inputs={"choices": {"1": "one", "2": "two"}}), 1),
         ("two", "2", Task("t", inputs={"choices": {"1": "one", "2": "two"}}), 1),
+        ("B (Paris)", "B", CITIES, 1),
+        ("B (Rome)", "C", CITIES, 0),
+        ("I believe the correct option is B", "B", CITIES, 1),
+        ("I would say that B is correct", "B", CITIES, 1),
+        ("I believe that A is wrong", "A", CITIES, 0),
+        ("not B", "B", CITIES, 0),
+        ("both A and B", "B", CITIES, 0),
+        ("A, B", "B", CITIES, 0),
+        ("\uff22", "B", CITIES, 1),
     ],
 )
 def test_choice(answer, reference, task, hard):

@@ -16,7 +16,7 @@ def sizes(splits):
 
 
 def rows(count, **more):
-    return [{"id": f"t{n}", "question": f"Which is {n}?", "answer": "this", **more} for n in range(count)]
+    return [{"id": f"t{n}", "question": f"Which is {n}?", "answer": f"number {n}", **more} for n in range(count)]
 
 
 @pytest.fixture
@@ -128,3 +128,29 @@ def test_limit_takes_the_first_of_each_part(sums, environment):
     whole, cut = (environment(sums(30), common={"limit": limit}).splits() for limit in (0, 3))
     assert sizes(cut) == (3, 3, 3)
     assert cut.train == whole.train[:3]
+
+
+def alike(count):
+    return [{**row, "answer": "## Results"} for row in rows(count)]
+
+
+def test_o_h3_a_scorer_that_looks_at_the_same_in_every_answer_is_told(data, environment, caplog):
+    sentence = "in all 20 training tasks the scorer looks for the same answer, since they have one reference, so that"
+    made = environment(data(alike(50)))
+    assert made.notes() == (), "nothing is known before the data is read"
+    assert [(result, text[: len(sentence)]) for result, text in made.check()] == [("warning", sentence)]
+    made.splits()
+    assert f"Warning: {sentence}" in caplog.text
+    (note,) = made.notes()
+    assert note.startswith(f"I{sentence[1:]}")
+    apart = environment(data(rows(50), "apart.json"))
+    apart.splits()
+    assert (apart.notes(), apart.check()) == ((), [])
+
+
+def test_a_check_tells_what_splits_warns_of_and_leaves_errors_to_it(data, environment):
+    (finding,) = environment(data(rows(20))).check()
+    assert finding[0] == "warning"
+    assert finding[1].startswith("the selection split has only 4 tasks")
+    assert environment(data(rows(3), "few.json")).check() == []
+    assert environment(None).check() == []

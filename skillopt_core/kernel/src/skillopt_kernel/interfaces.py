@@ -280,7 +280,8 @@ class UpdateMode(Protocol):
 
 
 class Scorer(Protocol):
-    """How an answer compares with a reference; one of no use is a `ValueError`. Optional: `check(reference, task)`."""
+    """How an answer compares with a reference; one of no use is a `ValueError`. Optional: `check(reference, task)`, and
+    `shape_only(tasks)`: what it looks at where that is the same whatever the outcome ("at the heading"), else ""."""
 
     def score(self, answer: str, reference: Any, task: Task, judge: Judge | None = None) -> Score: ...
 

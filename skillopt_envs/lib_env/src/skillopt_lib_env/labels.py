@@ -22,7 +22,7 @@ _DEPTH = 8
 _MARKS = re.compile(r"\*+|_{2,}|`+|\$+|\\[()\[\]]")
 _LEAD = re.compile(
     r"(?:(?:my|the|final|correct|right|best|answers?|choices?|options?|labels?|letters?|statements?|is|are|so|thus"
-    r"|therefore|hence|we|i|choose|chose|pick|select|go|with|think|it|must|would|be)\b[\s:,=–—-]*+)+",
+    r"|therefore|hence|we|i|choose|chose|pick|select|go|with|think|believe|say|that|it|must|would|be)\b[\s:,=–—-]*+)+",
     re.IGNORECASE,
 )
 _END = r"(?!\w|['’-]\w|[.,]\d|[ \t]*+[+=<>^|&∈≤≥])"
@@ -157,7 +157,9 @@ def _labelled(said: str, known: dict[str, str], texts: Sequence[tuple[str, str]]
     small = match["label"].islower() and match["label"] not in known.values()
     if small and not re.match(r"[.):\]](?=\s|\Z)", rest):
         return None
-    if _by_text(rest.lstrip(" .):]}–—-"), [(name, text) for name, text in texts if name == label]):
+    behind = rest.lstrip(" .):]}–—-").rstrip()
+    forms = [behind, *([behind[1:-1]] if behind.startswith("(") and behind.endswith(")") else [])]
+    if any(_by_text(form, [(name, text) for name, text in texts if name == label]) for form in forms):
         return label
     others = _any_of((set(LETTERS) | set(known)) - {name for name, other in known.items() if other == label})
     if re.match(rf"{_JOINED}[(\[{{]?\s*+{others}(?:\s*+(?:[)\]}}.,;:/]|\Z)|\s++(?:or|and)\b)", rest):

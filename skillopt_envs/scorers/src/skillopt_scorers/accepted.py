@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from skillopt_kernel.store.patterns import clipped
+
+if TYPE_CHECKING:
+    from skillopt_kernel.records import Task
 
 LONGEST_QUOTE = 300
 MOST_ACCEPTED_NAMED = 5
@@ -20,7 +23,16 @@ def accepted_answers(reference: Any) -> tuple[str, ...]:
         return (reference,)
     if isinstance(reference, Sequence) and all(isinstance(one, str) for one in reference):
         return tuple(reference)
-    raise ValueError(f"a reference must be a text or a list of texts, not {reference!r:.200}")
+    cure = "; a rubric is for the scorer llm_judge" if isinstance(reference, Mapping) and "rubric" in reference else ""
+    raise ValueError(f"a reference must be a text or a list of texts, not {reference!r:.200}{cure}")
+
+
+def same_for_all(tasks: Sequence[Task]) -> str:
+    """The accepted answers that every one of several tasks has, for a sentence; "" where they differ."""
+    references = [task.reference for task in tasks]
+    if not references or any(each != references[0] for each in references[1:]):
+        return ""
+    return named(accepted_answers(references[0]))
 
 
 def quoted(answer: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from skillopt_kernel.errors import ConfigError
 from skillopt_kernel.records import Score
 from skillopt_lib_env.labels import label_of, labels_of
 
@@ -25,6 +26,11 @@ class ChoiceScorer:
 
     def __init__(self, settings: ChoiceSettings | None = None, context: DriverContext | None = None) -> None:
         self._settings = settings or ChoiceSettings()
+        labels = self._settings.labels
+        if not labels or not labels.isalnum() or len(set(labels.upper())) < len(labels):
+            raise ConfigError(
+                f"the scorer choice: `labels` must be letters or digits, each once, such as ABCD, not {labels!r:.60}"
+            )
 
     def check(self, reference: Any, task: Task) -> None:
         """Raise `ValueError` for a reference that names no label or choice of the task."""
@@ -34,7 +40,7 @@ class ChoiceScorer:
         """Compare with a reference of one label (or choice) or a list. Raises as `check`."""
         labels, choices = self._choices(task)
         right = self._right(reference, labels, choices)
-        shown = named(sorted(right))
+        shown = " and ".join(map(quoted, sorted(right))) if self._settings.several else named(sorted(right))
         if not answer.strip():
             return Score(0.0, 0.0, f"Wrong: there is no answer; right: {shown}.")
         if self._settings.several:

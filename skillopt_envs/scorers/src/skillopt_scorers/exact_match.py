@@ -17,9 +17,14 @@ if TYPE_CHECKING:
     from skillopt_kernel.records import Task
 
 
+def without_invisible(text: str) -> str:
+    """The text without the blanks that have no width, and the mark of a byte order."""
+    return text.translate({ord(blank): None for blank in "\u200b\u2060\ufeff"})
+
+
 def case_folded(text: str) -> str:
-    """The text in one Unicode form (NFC) without case, repeated blanks and a final full stop."""
-    folded = " ".join(unicodedata.normalize("NFC", text).casefold().split())
+    """The text in one Unicode form (NFC) without case, repeated and invisible blanks and a final full stop."""
+    folded = " ".join(unicodedata.normalize("NFC", without_invisible(text)).casefold().split())
     return folded.removesuffix(".") if not folded.endswith("..") else folded
 
 

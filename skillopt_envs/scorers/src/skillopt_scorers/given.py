@@ -6,10 +6,15 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from attrs import evolve
 from skillopt_kernel.errors import EnvironmentFailure
+from skillopt_kernel.models.requests import whole_characters
 from skillopt_kernel.records import Score
+from skillopt_kernel.store.patterns import clipped
 
 FORM = 'true or false, a number from 0 to 1, or {"hard", "soft", "feedback", "named"}'
+LONGEST_FEEDBACK = 8_000
+"""Characters of feedback that are kept."""
 _KEYS = ("hard", "soft", "score", "feedback", "named")
 
 
@@ -21,7 +26,7 @@ def score_of(value: Any, who: str) -> Score:
     `EnvironmentFailure` for anything else.
     """
     if isinstance(value, Score):
-        return value
+        return evolve(value, feedback=_shown(value.feedback))
     given = dict(value) if isinstance(value, Mapping) else {"score": value}
     unknown = [str(key) for key in given if key not in _KEYS]
     if unknown:
@@ -39,7 +44,13 @@ def score_of(value: Any, who: str) -> Score:
         raise _failure(who, f"as named scores a {type(named).__name__}, which must be numbers by name")
     further = {str(name): _number(one, f"named[{name!r}]", who, bounded=False) for name, one in named.items()}
     right = "Right." if hard >= 1 else f"Not right: scored {soft:.4g}."
-    return Score(hard, soft, feedback or right, further)
+    return Score(hard, soft, _shown(feedback) or right, further)
+
+
+def _shown(feedback: str) -> str:
+    """Feedback goes into prompts and files: it is cut where it is long, and holds whole characters only."""
+    text = whole_characters(feedback)
+    return text if len(text) <= LONGEST_FEEDBACK else f"{clipped(text, LONGEST_FEEDBACK)}..."
 
 
 def _number(value: Any, key: str, who: str, bounded: bool = True) -> float:

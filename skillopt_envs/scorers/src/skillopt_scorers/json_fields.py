@@ -6,8 +6,10 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from attrs import evolve
 from skillopt_kernel.errors import ConfigError
 from skillopt_kernel.records import Score
+from skillopt_lib_env.scoring import looked_at
 
 from skillopt_scorers.accepted import quoted
 from skillopt_scorers.json_values import ABSENT, as_text, inside, read_json, same
@@ -15,6 +17,8 @@ from skillopt_scorers.schemas import Schema, schema_of
 from skillopt_scorers.settings import JsonSettings
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from skillopt_kernel.interfaces import DriverContext, Judge, Scorer
     from skillopt_kernel.records import Task
 
@@ -41,6 +45,25 @@ class JsonScorer:
     def check(self, reference: Any, task: Task) -> None:
         """Raise `ValueError` for a reference that cannot be compared with."""
         self._references(self._wanted(reference), task)
+
+    def shape_only(self, tasks: Sequence[Task]) -> str:
+        """What it looks at, where no part of it depends on the outcome of the task; else ""."""
+        wanted = [self._wanted(task.reference) for task in tasks]
+        if not self._fields:
+            if all(each is ABSENT for each in wanted):
+                return "only whether the answer follows the same schema"
+            alike = all(each is not ABSENT and same(each, wanted[0]) for each in wanted)
+            return "for the same JSON value" if alike else ""
+        seen = {path: looked_at(scorer, self._of_field(path, wanted, tasks)) for path, scorer in self._fields.items()}
+        return "; ".join(f"in the field {path} {each}" for path, each in seen.items()) if all(seen.values()) else ""
+
+    def _of_field(self, path: str, wanted: Sequence[Any], tasks: Sequence[Task]) -> list[Task]:
+        """The tasks with what a field's own scorer compares with as their reference."""
+        scorer = self._fields[path]
+        references = [
+            _reference_for(scorer, inside(each, path), path, task) for each, task in zip(wanted, tasks, strict=True)
+        ]
+        return [evolve(task, reference=each) for each, task in zip(references, tasks, strict=True)]
 
     def score(self, answer: str, reference: Any, task: Task, judge: Judge | None = None) -> Score:
         """Compare an answer in JSON. Raises as `check`, and what the scorers of the fields raise."""
@@ -126,7 +149,7 @@ def _reference_for(scorer: Scorer, value: Any, path: str, task: Task) -> Any:
     try:
         check(value, task)
     except ValueError as error:
-        if value is None or isinstance(value, str | bool):
+        if value is None or isinstance(value, str):
             raise ValueError(f"the reference's field {path!r}: {error}") from error
         text = as_text(value)
         try:

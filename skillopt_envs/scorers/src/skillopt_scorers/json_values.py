@@ -44,6 +44,31 @@ def _numbers_equal(one: Any, other: Any) -> bool:
     return isinstance(one, int | float) and isinstance(other, int | float) and one == other
 
 
+def canonical(value: Any) -> str:
+    """A text that two JSON values share when they are equal: 1 is 1.0, and true is not 1."""
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, Mapping):
+            return {key: plain(item) for key, item in value.items()}
+        if isinstance(value, list | tuple):
+            return list(map(plain, value))
+        return int(value) if isinstance(value, float) and value.is_integer() else value
+
+    return json.dumps(plain(value), sort_keys=True)
+
+
+def depth(value: Any, most: int) -> int:
+    """How deep a JSON value is nested, 0 for a plain one; it is not looked at beyond `most` levels."""
+    level, found = [value], 0
+    while found <= most:
+        inner = [each for each in level if isinstance(each, Mapping | list | tuple) and each]
+        if not inner:
+            break
+        level = [item for each in inner for item in (each.values() if isinstance(each, Mapping) else each)]
+        found += 1
+    return found
+
+
 def inside(value: Any, path: str) -> Any:
     """The field that `a.b.0` names, or `ABSENT`. A key that holds dots is found as it is first."""
     if isinstance(value, Mapping) and path in value:

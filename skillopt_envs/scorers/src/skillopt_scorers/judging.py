@@ -11,14 +11,19 @@ from typing import TYPE_CHECKING, Any
 from attrs import define
 from skillopt_kernel.errors import ConfigError, EnvironmentFailure, UnusableReply
 from skillopt_kernel.models.asking import ModelOptimizer
+from skillopt_kernel.models.requests import whole_characters
 from skillopt_kernel.records import Score
 from skillopt_kernel.store.patterns import clipped
 
 from skillopt_scorers.accepted import quoted
+from skillopt_scorers.json_values import read_json
+from skillopt_scorers.rubrics import speaks_of_form
 from skillopt_scorers.settings import JudgeSettings
 from skillopt_scorers.substrings import ContainsScorer
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from skillopt_kernel.interfaces import DriverContext, Judge
     from skillopt_kernel.models.requests import ChatReply, ChatRequest
     from skillopt_kernel.records import Task
@@ -67,6 +72,13 @@ class JudgeScorer:
         """Raise `ValueError` where there is neither a rubric nor a reference to judge by."""
         self._criteria(reference, task)
 
+    def shape_only(self, tasks: Sequence[Task]) -> str:
+        """What the rubrics speak of, where every one speaks of form alone and there is no reference; else ""."""
+        found = [self._criteria(task.reference, task) for task in tasks]
+        if any(told is not None or not speaks_of_form(rubric) for rubric, told, _ in found):
+            return ""
+        return f"at the form of the answer alone, since the rubric, {quoted(found[0][0])}, names no outcome"
+
     def score(self, answer: str, reference: Any, task: Task, judge: Judge | None = None) -> Score:
         """Ask the judge. Raises as `check`, `UnusableReply` for what it cannot use, and what the call raises."""
         rubric, told, literal = self._criteria(reference, task)
@@ -84,12 +96,16 @@ class JudgeScorer:
         except UnusableReply as error:
             raise UnusableReply(error.reason.replace("the optimizer's", "the judge's", 1), error.head) from error
         soft = min(max(float(reply["score"]), 0.0), 1.0)
-        reasoning = " ".join(str(reply.get("reasoning") or "").split()) or f"The judge gave {soft:g} without a reason."
+        reasoning = (
+            " ".join(whole_characters(str(reply.get("reasoning") or "")).split())
+            or f"The judge gave {soft:g} without a reason."
+        )
         beyond = f" (The judge gave {reply['score']:g}, taken as {soft:g}.)" if soft != reply["score"] else ""
         return Score(float(soft >= self._settings.pass_at), soft, f"{reasoning}{beyond}{note}", named)
 
     def _criteria(self, reference: Any, task: Task) -> tuple[str, Any, Any]:
         """The rubric, the reference to show, and the texts of the literal check."""
+        reference = _read(reference)
         rubric, told, literal = self._rubric, reference, None
         if isinstance(reference, Mapping) and reference and set(reference) <= _OWN_KEYS:
             told, literal = reference.get("reference"), reference.get("contains")
@@ -120,11 +136,11 @@ class JudgeScorer:
         most = self._settings.longest_answer
         shown = answer if len(answer) <= most else clipped(answer, most)
         cut = "" if shown == answer else f" (its first {len(shown)} of {len(answer)} characters)"
-        fence = _fence(shown)
         sections = [f"## Task: {name}\n\n{_text(value)}" for name, value in inputs.items()]
         sections += [f"## Reference\n\n{_text(told)}"] if told is not None else []
-        sections += [f"## Rubric\n\n{rubric}", f"## Answer to grade{cut}\n\n{fence}\n{shown}\n{fence}"]
-        return "\n\n".join(sections)
+        sections += [f"## Rubric\n\n{rubric}"]
+        fence = _fence("\n".join([*sections, shown]))
+        return "\n\n".join([*sections, f"## Answer to grade{cut}\n\n{fence}\n{shown}\n{fence}"])
 
 
 @define
@@ -170,12 +186,21 @@ def _rubric(text: str, file: Path | None) -> str:
     return read
 
 
+def _read(reference: Any) -> Any:
+    """A reference that is a mapping with a rubric, written as JSON text, as the cells of a table have it."""
+    if isinstance(reference, str) and reference.lstrip().startswith("{"):
+        read = read_json(reference)
+        if isinstance(read, Mapping) and "rubric" in read and set(read) <= _OWN_KEYS:
+            return read
+    return reference
+
+
 def _text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1, default=str)
 
 
 def _fence(text: str) -> str:
-    """A line of tildes longer than any in the text, so that nothing in it ends the section."""
+    """A line of tildes longer than any in the text, so that nothing in it begins or ends the section."""
     fence = "~~~~"
     while fence in text:
         fence += "~" * len(fence)

@@ -10,7 +10,7 @@ from attrs import frozen
 from skillopt_kernel.records import Score
 
 from skillopt_scorers.accepted import named, quoted
-from skillopt_scorers.quantities import Quantity, currency_of, quantities, unit_of
+from skillopt_scorers.quantities import Quantity, currency_of, is_percent, plain, quantities, unit_of, without_unit
 from skillopt_scorers.settings import NumericSettings
 from skillopt_scorers.units import Units
 
@@ -52,7 +52,7 @@ class NumericScorer:
         """Compare with a reference of one number, as such or as text, or a list. Raises as `check`."""
         accepted = self._accepted(reference)
         shown = named([each.text for each in accepted])
-        found = quantities(answer, self._settings.decimal_comma)
+        found = quantities(plain(answer), self._settings.decimal_comma)
         if not answer.strip():
             return Score(0.0, 0.0, f"Wrong: there is no answer; accepted: {shown}.")
         if not found:
@@ -80,15 +80,18 @@ class NumericScorer:
         if isinstance(value, bool) or not isinstance(value, int | float | str):
             raise ValueError(f"a reference must be a number, as such or as text, or a list of them, not {value!r:.200}")
         text = str(value)
-        found = quantities(text, self._settings.decimal_comma and isinstance(value, str))
+        shown = plain(text).strip()
+        found = quantities(shown, self._settings.decimal_comma and isinstance(value, str))
         if len(found) != 1 or not found[0].value.is_finite():
             raise ValueError(f"the reference {text!r:.200} must hold exactly one finite number")
         one = found[0]
-        rest = text.strip()[text.strip().find(one.text) + len(one.text) :].strip(" .")
+        rest = shown[shown.find(one.text) + len(one.text) :].strip(" .")
         currency = None if self._settings.unit == "ignored" else currency_of(one)
         if self._settings.unit == "ignored" or not rest or currency:
             return _Wanted(one.value, None, currency, text)
-        if rest != "%" and not self._units.known(rest):
+        if is_percent(rest):
+            return _Wanted(one.value, "%", None, text)
+        if not self._units.known(rest):
             raise ValueError(
                 f"the reference {text!r:.200} ends with {rest!r:.60}, which is no unit that is known; write a unit as "
                 f"`km/h` or `m**2`, or set `unit: ignored`"
@@ -122,7 +125,7 @@ class NumericScorer:
         if wanted.unit is None:
             return self._against_plain(given, wanted)
         if wanted.unit == "%":
-            unit: str | None = "%" if given.words and given.words[-1].startswith("%") else None
+            unit: str | None = "%" if any(map(is_percent, given.words)) else None
         else:
             unit = unit_of(given, self._units.known, lambda text: self._converted(given, text, wanted.unit) is not None)
         if unit is None and currency_of(given) is None:
@@ -148,8 +151,7 @@ class NumericScorer:
                 return given.value, f"The answer is in {currency}, not in {wanted.currency}.", Decimal(0)
             if self._settings.unit == "required":
                 return given.value, f"The answer lacks the currency {wanted.currency}.", Decimal(0)
-        percent = not wanted.currency and bool(given.words) and given.words[-1].startswith("%")
-        return given.value.scaleb(-2) if percent else given.value, "", Decimal(0)
+        return without_unit(given), "", Decimal(0)
 
 
 def _short(number: Decimal) -> str:

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 from skillopt_kernel.errors import ConfigError, EnvironmentFailure
 from skillopt_kernel.records import Score
 
-from skillopt_scorers.accepted import accepted_answers, named, quoted
+from skillopt_scorers.accepted import accepted_answers, named, quoted, same_for_all
 from skillopt_scorers.settings import RegexSettings
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from skillopt_kernel.interfaces import DriverContext, Judge
     from skillopt_kernel.records import Task
 
@@ -34,6 +36,11 @@ class RegexScorer:
         """Raise `ValueError` for a reference that is no pattern, unless the configuration gives one."""
         if not self._settings.pattern:
             self._patterns(reference)
+
+    def shape_only(self, tasks: Sequence[Task]) -> str:
+        """The pattern that every answer must match, where that is the same for all tasks; else ""."""
+        wanted = quoted(self._settings.pattern) if self._settings.pattern else same_for_all(tasks)
+        return f"whether the answer matches the same pattern, {wanted}" if wanted else ""
 
     def score(self, answer: str, reference: Any, task: Task, judge: Judge | None = None) -> Score:
         """Match the answer. Raises as `check`, and `EnvironmentFailure` when matching takes too long."""
@@ -69,6 +76,11 @@ class RegexScorer:
         match = compiled.fullmatch if self._settings.whole else compiled.search
         try:
             return match(answer, timeout=self._settings.time_limit) is not None
+        except (MemoryError, RecursionError) as error:
+            raise EnvironmentFailure(
+                f"matching {pattern!r:.200} needs too much memory; write the pattern so that it does not call itself "
+                f"without end"
+            ) from error
         except TimeoutError as error:
             raise EnvironmentFailure(
                 f"matching {pattern!r:.200} took more than {self._settings.time_limit:g} seconds on an answer of "

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from skillopt_kernel.errors import ConfigError, EnvironmentFailure
@@ -13,6 +15,8 @@ from skillopt_scorers.given import FORM, score_of
 from skillopt_scorers.settings import CommandSettings
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from skillopt_kernel.interfaces import DriverContext, Judge
     from skillopt_kernel.records import Score, Task
 
@@ -32,6 +36,11 @@ class CommandScorer:
         if not self._settings.command or not self._settings.command[0]:
             raise ConfigError("the scorer command needs `command`, a list of the program and its arguments")
         self._who = f"the program {self._settings.command[0]}"
+        self._refuse_absent()
+
+    def shape_only(self, tasks: Sequence[Task]) -> str:
+        """Nothing is known of what the program looks at."""
+        return ""
 
     def score(self, answer: str, reference: Any, task: Task, judge: Judge | None = None) -> Score:
         """Run the program. Raises `EnvironmentFailure` when it fails or prints no score."""
@@ -47,13 +56,28 @@ class CommandScorer:
             raise EnvironmentFailure(f"{self._who} cannot be started: {error}") from error
         self._refuse_failure(done)
         try:
-            value = json.loads(done.output.decode("utf-8"), parse_constant=_no_json)
+            # Some systems begin every output with a mark of the byte order.
+            value = json.loads(done.output.decode("utf-8-sig"), parse_constant=_no_json)
         except (ValueError, RecursionError) as error:
+            said = _told(done.output)
+            what = f"printed {said!r}, which is not one JSON value ({error})" if said else "printed nothing"
             raise EnvironmentFailure(
-                f"{self._who} printed {_told(done.output) or 'nothing'!r}, which is not one JSON value ({error}); "
-                f"it must print {FORM}, and nothing else on its standard output"
+                f"{self._who} {what}; it must print {FORM}, and nothing else on its standard output"
             ) from error
         return score_of(value, self._who)
+
+    def _refuse_absent(self) -> None:
+        """Raise `ConfigError` for a program that cannot be started, before anything is asked."""
+        program = self._settings.command[0]
+        # A path is looked for where the program runs, a bare name where the system looks for programs.
+        place = ((self._settings.folder or Path()) / program).absolute() if Path(program).name != program else None
+        if "\0" in program or shutil.which(place or program) is None:
+            there = "is no program that can be run" if place is not None and place.exists() else "is not there"
+            raise ConfigError(
+                f"the scorer command: {program!r}, looked for {f'at {place}' if place else 'in the folders of PATH'}, "
+                f"{there}. Name a program with its path and make it executable, or name what runs it, as in "
+                f"[python3, score.py]."
+            )
 
     def _refuse_failure(self, done: ChildResult) -> None:
         given, said = self._settings, _told(done.errors)

@@ -10,8 +10,11 @@ from typing import Any
 from skillopt_kernel.errors import ConfigError, EnvironmentFailure
 
 from skillopt_scorers.extras import needed
+from skillopt_scorers.json_values import canonical, depth
 
 _SECONDS = 2.0
+_SHALLOW = 50
+"""Levels of nesting that any schema which ends gets through."""
 _DEFAULT = "https://json-schema.org/draft/2020-12/schema"
 
 
@@ -31,12 +34,17 @@ class Schema:
                 f"the scorer json: {where} is no JSON schema: {error.message} (at {error.json_path})"
             ) from error
         bounded = {
-            name: rule for name, rule in (("pattern", _pattern), ("patternProperties", _pattern_properties))
-            if name in kind.VALIDATORS
+            name: rule for name, rule in (
+                ("pattern", _pattern), ("patternProperties", _pattern_properties), ("uniqueItems", _unique_items),
+            ) if name in kind.VALIDATORS
         }  # fmt: skip
         # A registry that retrieves nothing: a schema that refers to an address must not reach the network.
         self._validator = validators.extend(kind, bounded)(schema, registry=REGISTRY)
         self._where = where
+        try:
+            self.problem({})
+        except EnvironmentFailure as error:
+            raise ConfigError(f"the scorer json: {error}") from error
 
     def problem(self, value: Any) -> str:
         """The first thing in which a value does not follow the schema, or "". Raises `EnvironmentFailure`."""
@@ -45,6 +53,10 @@ class Schema:
 
         try:
             error = best_match(self._validator.iter_errors(value))
+        except RecursionError as problem:
+            if depth(value, _SHALLOW) > _SHALLOW:
+                raise
+            raise EnvironmentFailure(f"the JSON schema {self._where} refers to itself without end") from problem
         except Unresolvable as problem:
             raise EnvironmentFailure(
                 f"the JSON schema {self._where} refers to {problem.ref!r}, which it does not hold; nothing is fetched"
@@ -79,6 +91,14 @@ def _found(pattern: str, text: str) -> bool:
         ) from error
     except regex.error as error:
         raise EnvironmentFailure(f"the schema's pattern {pattern!r:.200} is no regular expression: {error}") from error
+
+
+def _unique_items(validator: Any, wanted: Any, instance: Any, schema: Any) -> Iterator[Any]:
+    """Equal items are found by what they are written as: comparing each with each takes minutes for a few thousand."""
+    from jsonschema import ValidationError
+
+    if wanted and isinstance(instance, list) and len({canonical(item) for item in instance}) < len(instance):
+        yield ValidationError(f"{instance!r:.200} has items that are equal")
 
 
 def _pattern(validator: Any, pattern: str, instance: Any, schema: Any) -> Iterator[Any]:

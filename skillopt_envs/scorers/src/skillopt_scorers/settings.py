@@ -93,7 +93,7 @@ class MathSettings:
     """How mathematical answers are compared."""
 
     digits: int = option(6, "decimal places to which numbers must agree", at_least(0))
-    strict: bool = option(True, "keep an interval apart from a tuple, and names of variables apart")
+    strict: bool = option(True, "keep names of variables apart: x + 1 is not y + 1")
     time_limit: float = option(10.0, "seconds of computing for one comparison; what needs more is not equal", above(0))
 
 
@@ -115,6 +115,13 @@ class PythonSettings:
     function: str = option("", "the function, as package.module:name")
     path: tuple[Path, ...] = option((), "folders where its module may lie")
     arguments: Mapping[str, Any] = option(dict, "further arguments, by name")
+    time_limit: float = option(60.0, "seconds for one answer, without the time that a judge takes", above(0))
+
+    def files(self) -> Mapping[str, tuple[Path, ...]]:
+        """The source of the function, for a run's fingerprint: see `ScorerChoice`."""
+        from skillopt_scorers.sources import sources_of
+
+        return {"function": sources_of(self.function, self.path)} if self.function else {}
 
 
 @frozen
@@ -126,3 +133,16 @@ class CommandSettings:
     output_limit: int = option(1_000_000, "bytes that it may print", at_least(1))
     folder: Path | None = option(None, "folder in which it runs; empty: the working directory")
     variables: tuple[str, ...] = option((), "environment variables with credentials that it is given all the same")
+
+    def files(self) -> Mapping[str, tuple[Path, ...]]:
+        """Those of program and arguments that are files, for a run's fingerprint: see `ScorerChoice`."""
+        folder = self.folder or Path()
+        found = tuple(folder / each for each in self.command if each and "\0" not in each and _is_file(folder / each))
+        return {"command": found} if found else {}
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # an argument too long to be a path
+        return False

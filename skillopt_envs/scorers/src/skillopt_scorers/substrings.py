@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from skillopt_kernel.records import Score
 
-from skillopt_scorers.accepted import accepted_answers, named, quoted
+from skillopt_scorers.accepted import accepted_answers, named, quoted, same_for_all
+from skillopt_scorers.exact_match import without_invisible
 from skillopt_scorers.settings import ContainsSettings
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from skillopt_kernel.interfaces import DriverContext, Judge
     from skillopt_kernel.records import Task
 
@@ -28,8 +31,13 @@ class ContainsScorer:
     def check(self, reference: Any, task: Task) -> None:
         """Raise `ValueError` for a reference that is no text or list of texts, or holds a blank one."""
         wanted = accepted_answers(reference)
-        if not wanted or not all(each.strip() for each in wanted):
+        if not wanted or not all(map(self._plain, wanted)):
             raise ValueError("what an answer must contain is empty, so that every answer or none would be right")
+
+    def shape_only(self, tasks: Sequence[Task]) -> str:
+        """What it looks for in every answer, where that is the same for all tasks; else ""."""
+        wanted = same_for_all(tasks)
+        return f"for the same text in the answer, {wanted}" if wanted else ""
 
     def score(self, answer: str, reference: Any, task: Task, judge: Judge | None = None) -> Score:
         """Look for a reference of one text or a list. Raises as `check`."""
@@ -48,7 +56,7 @@ class ContainsScorer:
         return Score(0.0, soft, f"Wrong: {answered}; it lacks {shown}.")
 
     def _plain(self, text: str) -> str:
-        text = " ".join(unicodedata.normalize("NFC", text).split())
+        text = " ".join(unicodedata.normalize("NFC", without_invisible(text)).split())
         return text.casefold() if self._settings.ignore_case else text
 
     def _stands(self, wanted: str, text: str) -> bool:

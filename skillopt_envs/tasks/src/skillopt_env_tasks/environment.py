@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from attrs import evolve
+from skillopt_kernel.errors import SkillOptError
 from skillopt_kernel.records import Attempt, Score, Splits, Task
 from skillopt_kernel.skill import skill_hash
 from skillopt_kernel.splits import PARTS
 from skillopt_lib_env.answers import last_answer, whole_reply
 from skillopt_lib_env.questions import about_form, ask
 from skillopt_lib_env.ratio_split import write_splits
+from skillopt_lib_env.scoring import only_shape
 from skillopt_lib_env.split_loading import split_folder
 from skillopt_lib_env.wording import one_line
 
@@ -23,11 +25,11 @@ from skillopt_env_tasks.settings import TasksSettings
 from skillopt_env_tasks.template import as_text, filled, under_headings
 
 if TYPE_CHECKING:
-    from skillopt_kernel.interfaces import DriverContext, Judge, Scorer, Target
+    from skillopt_kernel.interfaces import DriverContext, Finding, Judge, Scorer, Target
 
 
 class TasksEnvironment:
-    """One instance serves all threads: it keeps nothing of an attempt."""
+    """One instance serves all threads: it keeps nothing of an attempt, and of its data what the summary tells."""
 
     targets = frozenset({"chat", "agent"})
     isolation: Literal["thread", "process"] = "thread"
@@ -37,6 +39,7 @@ class TasksEnvironment:
         self._common = context.common
         self._logger = context.logger
         self._scorer: Scorer = settings.scorer.make(context)
+        self._seen = ""
         self._comments = feedback.read_feedback(settings.feedback) if settings.feedback else ()
 
     @property
@@ -47,9 +50,21 @@ class TasksEnvironment:
     def splits(self) -> Splits:
         """The splits of the configured data; warnings about them are logged. Raises `DataError` or `ConfigError`."""
         loaded = self._load()
-        for warning in loaded.warnings(self._comments):
+        self._seen = self._shape(loaded)
+        for warning in self._warnings(loaded):
             self._logger.warning("Warning: %s", warning)
         return Splits(*(tuple(row.task for row in loaded.parts[part]) for part in PARTS))
+
+    def check(self) -> list[Finding]:
+        """What a user should know of the data and of what scores can show. Data of no use is told by `splits`."""
+        try:
+            return [("warning", warning) for warning in self._warnings(self._load())]
+        except SkillOptError:
+            return []
+
+    def notes(self) -> tuple[str, ...]:
+        """For the summary and the report: what scores cannot show."""
+        return (f"{self._seen[:1].upper()}{self._seen[1:]}",) if self._seen else ()
 
     def save_splits(self, folder: Path) -> None:
         """Write what a split by ratio gave below `folder`, so that it can be used again as `split_dir`."""
@@ -99,6 +114,13 @@ class TasksEnvironment:
 
     def _load(self) -> Loaded:
         return load(self._settings, self._common, self._scorer)
+
+    def _warnings(self, loaded: Loaded) -> list[str]:
+        shape = self._shape(loaded)
+        return [*loaded.warnings(self._comments), *([shape] if shape else [])]
+
+    def _shape(self, loaded: Loaded) -> str:
+        return only_shape(self._scorer, [row.task for row in loaded.parts["train"]])
 
     def _asked(self, task: Task) -> str:
         template = self._settings.prompt

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import attrs
-from attrs import field, frozen
+from attrs import field, fields, frozen
 
 from skillopt_kernel.config import schema
 from skillopt_kernel.config.fields import is_secret, is_secret_name
@@ -127,8 +127,8 @@ class Config:
         """The `wanted` fields by section; paths as they were `written`, where that is known."""
 
         def values(settings: Any, prefix: str = "") -> dict[str, Any]:
-            fields = attrs.fields(type(settings)) if settings is not None else ()
-            kept = [field for field in fields if field.init and wanted(field)]
+            known = fields(type(settings)) if settings is not None else ()
+            kept = [field for field in known if field.init and wanted(field)]
             return {prefix + field.name: _jsonable(getattr(settings, field.name), field, written) for field in kept}
 
         sections = {name: values(getattr(self, name)) for name in schema.SECTIONS}
@@ -158,11 +158,14 @@ def _decisive(field: attrs.Attribute[Any]) -> bool:
 
 
 def _jsonable(value: Any, field: attrs.Attribute[Any] | str, written: Mapping[str, str]) -> Any:
-    """A settings value as JSON: paths as text, tuples as lists, credentials redacted. `field`: the field or key."""
+    """A settings value as JSON: paths as text, tuples as lists, credentials redacted. `field`: the field or key.
+
+    A field that does not count when two values are compared (`eq=False`) is no part of the value.
+    """
     if value and (is_secret_name(field) if isinstance(field, str) else is_secret(field)):
         return REDACTED
     if attrs.has(type(value)):
-        return {each.name: _jsonable(getattr(value, each.name), each, written) for each in attrs.fields(type(value))}
+        return {one.name: _jsonable(getattr(value, one.name), one, written) for one in fields(type(value)) if one.eq}
     if isinstance(value, Mapping):
         return {str(name): _jsonable(item, str(name), written) for name, item in value.items()}
     if isinstance(value, list | tuple):

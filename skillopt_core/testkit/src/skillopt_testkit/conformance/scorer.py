@@ -63,7 +63,7 @@ class ScorerConformance(PluginConformance):
     def test_no_setting_has_a_name_that_a_choice_needs(self) -> None:
         found = settings_class(self.manifest)
         names = {field.name for field in getattr(found, "__attrs_attrs__", ())}
-        taken = names & {"name", "settings", "provider"}
+        taken = names & {"name", "settings", "provider", "files", "where"}
         assert not taken, f"a configuration writes {{name: ..., <settings>}}: no setting may be called {sorted(taken)}"
 
     def test_right_answers_are_right(self, driver: Any) -> None:
@@ -115,6 +115,15 @@ class ScorerConformance(PluginConformance):
     def test_references_of_right_pairs_pass_the_check(self, driver: Any) -> None:
         for _, reference in self.pairs if hasattr(driver, "check") else ():
             driver.check(reference, Task("t", reference=reference))
+
+    def test_what_it_looks_at_is_the_end_of_a_sentence(self, driver: Any) -> None:
+        if not hasattr(driver, "shape_only"):
+            pytest.skip("it does not say what it looks at")
+        references = [reference for _, reference in self.pairs]
+        for several in (references[:1] * 3, references * 2):
+            seen = driver.shape_only([Task(f"t{number}", reference=each) for number, each in enumerate(several)])
+            assert isinstance(seen, str), f"shape_only() returned a {type(seen).__name__}"
+            assert seen == seen.strip().rstrip("."), 'it ends a sentence that goes on: "the scorer looks ..."'
 
     def test_a_judge_that_fails_is_no_low_score(self, driver: Any) -> None:
         class Away(ScriptedJudge):
