@@ -25,7 +25,7 @@ def label(answer, choices=CHOICES):
         "B is correct", "B is the right choice.", "B must be it", "B. x is odd", "B) because 3 is odd", "(B) x is odd",
         "B: x is odd", "B - x is odd", "B \u2014 since $3$ is odd", "B x is odd", "B, since (A) fails for 3",
         "B\nSince A fails.", "x is odd", "X IS ODD", "x  is\nodd", "**x is odd**", "The answer is x is odd",
-        "B) and hence (A) fails",
+        "B) and hence (A) fails", "It's B", "It\u2019s (B).", "#### B", "## Answer: B", "B (x is odd)",
     ],
 )  # fmt: skip
 def test_the_usual_spellings_of_a_label_are_read(answer):

@@ -19,10 +19,10 @@ _WRAPPED = re.compile(r"\\(?:boxed|text|textbf|textit|mathrm|mathbf|mathsf|opera
 _DEPTH = 8
 """Wrappings inside each other that are taken off; nobody writes more."""
 
-_MARKS = re.compile(r"\*+|_{2,}|`+|\$+|\\[()\[\]]")
+_MARKS = re.compile(r"\*+|_{2,}|`+|\$+|\\[()\[\]]|^#{1,6}[ \t]++", re.MULTILINE)
 _LEAD = re.compile(
     r"(?:(?:my|the|final|correct|right|best|answers?|choices?|options?|labels?|letters?|statements?|is|are|so|thus"
-    r"|therefore|hence|we|i|choose|chose|pick|select|go|with|think|believe|say|that|it|must|would|be)\b[\s:,=–—-]*+)+",
+    r"|therefore|hence|we|i|choose|chose|pick|select|go|with|think|believe|say|that|it['’]s|it|must|would|be)\b[\s:,=–—-]*+)+",
     re.IGNORECASE,
 )
 _END = r"(?!\w|['’-]\w|[.,]\d|[ \t]*+[+=<>^|&∈≤≥])"
