@@ -59,7 +59,10 @@ class Faulty:
 
 def trained(project: Project, script: Any, out: str) -> list[Any]:
     with ChatServer(script) as server:
-        project.run("train", configure(project, server, **EVERYTHING), "--out", out).ok()
+        done = project.run("train", configure(project, server, **EVERYTHING), "--out", out).ok()
+    assert "retry_scheduled" not in done.out + done.err, (
+        "a try is told by its event, and by no library in words of its own"
+    )
     history: list[Any] = project.json(f"{out}/history.json")
     return history
 

@@ -383,12 +383,16 @@ ELSEWHERE = {"env.dataset_config", "env.dataset_splits", "env.dataset_revision"}
 """Keys that need a package which is not installed here: the tests of skillopt-env-tasks show what they change."""
 
 
+IN_THE_TABLE = ("searchqa", "tasks")
+"""Environments whose keys are in the table; those of others are shown beside them, on data of their own."""
+
+
 def options() -> set[str]:
     """Every key of the kernel, and of the gates, schedulers, update modes, backends, hooks, searchqa and tasks."""
     found = {f"{section}.{field.name}" for section, cls in SECTIONS.items() for field in attrs.fields(cls)}
     kinds = {"gate": "evaluation", "scheduler": "optimizer", "update": "optimizer", "executor": "execution"}
     drivers = [(each.kind, each.name, section) for kind, section in kinds.items() for each in installed(kind)]
-    for kind, name, section in [*drivers, ("env", "searchqa", "env"), ("env", "tasks", "env"), *BACKENDS]:
+    for kind, name, section in [*drivers, *(("env", name, "env") for name in IN_THE_TABLE), *BACKENDS]:
         manifest = load_manifest(kind, name)
         settings = settings_class(manifest)
         fields = attrs.fields(settings) if settings is not None else ()
@@ -409,6 +413,16 @@ def test_every_option_is_in_the_table_once() -> None:
     listed |= OF_TOKENS | OF_ISOLATION | ELSEWHERE | {f"model.codex_exec_{key}" for key in OF_CODEX}
     assert options() - listed == set(), "options that nobody has shown to change anything"
     assert listed - options() == set(), "options that do not exist any more"
+
+
+def test_the_keys_of_every_other_environment_are_shown_beside_it() -> None:
+    for each in installed("env"):
+        settings = settings_class(load_manifest("env", each.name))
+        if settings is None or each.name in IN_THE_TABLE or not each.distribution.startswith("skillopt-env-"):
+            continue
+        module = each.distribution.replace("-", "_")
+        (path,) = Path(__file__).parents[1].glob(f"skillopt_envs/*/tests/test_{module}_liveness.py")
+        assert f"attrs.fields({settings.__name__})" in path.read_text("utf-8"), f"{path} must name every key"
 
 
 @pytest.fixture(scope="module")

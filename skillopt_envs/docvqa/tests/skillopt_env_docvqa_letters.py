@@ -79,3 +79,20 @@ def environment(common=None, logger=None, **settings):
 def over(folder: Path, **settings):
     """The environment over a split folder."""
     return environment(EnvSettings(name="docvqa", split_mode="split_dir", split_dir=folder), **settings)
+
+
+def turned(path, kind, orientation):
+    """A picture of 400 x 200 pixels as it is stored, dark at its left, that is to be turned as EXIF numbers it."""
+    image = Image.new("L", (400, 200), "white")
+    image.paste(0, (0, 0, 100, 200))
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    image.save(path, kind, exif=exif)
+    return path
+
+
+def pictures(path, kind, count):
+    """A file of several pictures, each darker than the one before."""
+    first, *others = (Image.new("L", (30, 20), 250 - 50 * number) for number in range(count))
+    first.save(path, kind, save_all=True, append_images=others)
+    return path

@@ -7,7 +7,7 @@ import shutil
 
 import pytest
 from skillopt_env_docvqa.settings import DocVQASettings
-from skillopt_env_docvqa_letters import draw, draw_row, environment, over, row, write_split
+from skillopt_env_docvqa_letters import draw, draw_row, environment, over, pictures, row, turned, write_split
 from skillopt_kernel.config.schema import EnvSettings
 from skillopt_kernel.errors import DataError
 from skillopt_kernel.splits import PARTS
@@ -256,7 +256,22 @@ def test_other_formats_are_told_of(tmp_path, caplog):
     (folder / "images/p.tif").rename(folder / "images/q0_d0.png")
     _, (warning,) = warned(caplog, folder)
     assert warning.startswith("1 of 10 page images is not sent as stored: ")
-    assert "q0_d0.png (TIFF)" in warning
+    assert "q0_d0.png (models do not take TIFF)" in warning
+    assert over(folder, image_too_large="refuse").splits().train, "it is not too large"
+
+
+def test_pages_that_are_turned_or_one_of_several_are_told_of(tmp_path, caplog):
+    folder = write_split(tmp_path)
+    turned(folder / "images/q0_d0.png", "JPEG", 6)
+    pictures(folder / "images/q1_d1.png", "TIFF", 3)
+    splits, (warning,) = warned(caplog, folder)
+    assert warning.startswith("2 of 10 page images are not sent as stored: ")
+    assert "q0_d0.png (stored turned, which models do not look at)" in warning
+    assert "q1_d1.png (the first of 3 pictures in the file)" in warning
+    told = [task.inputs["pages"][0]["told"] for task in splits.train[:2]]
+    assert told == [
+        "200 x 400 pixels, portrait, grey, JPEG", "30 x 20 pixels, landscape, grey, TIFF, the first of 3 pictures",
+    ]  # fmt: skip
 
 
 def test_a_run_with_pages_that_are_too_large_can_be_refused(tmp_path):

@@ -1,10 +1,12 @@
 import hashlib
 import io
+import zlib
+from random import Random
 
 import pytest
 from PIL import Image
 from skillopt_env_docvqa.pages import Limits, page_facts, prepared
-from skillopt_env_docvqa_letters import draw, noise, noisy_bytes
+from skillopt_env_docvqa_letters import draw, noise, noisy_bytes, pictures, turned
 from skillopt_kernel.errors import DataError
 
 NONE = Limits(0, 0)
@@ -89,11 +91,42 @@ def test_clear_parts_are_white_as_on_paper(tmp_path):
     assert opened(prepared(tmp_path / "p.png", Limits(100, 0))).getpixel((50, 30)) == (255, 255, 255)
 
 
-def test_a_scan_that_lies_on_its_side_is_turned_when_it_is_made_anew(tmp_path):
-    exif = Image.Exif()
-    exif[0x0112] = 6
-    Image.new("L", (400, 200), "white").save(tmp_path / "p.jpg", exif=exif)
-    assert opened(prepared(tmp_path / "p.jpg", Limits(100, 0))).size == (50, 100)
+@pytest.mark.parametrize("kind", ["PNG", "JPEG", "WEBP", "TIFF"])
+@pytest.mark.parametrize(
+    ("orientation", "size", "dark"),
+    [(2, (400, 200), "right"), (3, (400, 200), "right"), (6, (200, 400), "top"), (8, (200, 400), "bottom")],
+)
+def test_a_scan_that_is_stored_turned_is_sent_upright(tmp_path, kind, orientation, size, dark):
+    """Viewers turn it and models do not: its text would lie on its side."""
+    page = prepared(turned(tmp_path / "p", kind, orientation), NONE)
+    image = opened(page).convert("L")
+    assert (image.size, (page.facts.width, page.facts.height)) == (size, size)
+    assert image.getexif().get(0x0112, 1) == 1
+    width, height = size
+    places = {"right": (width - 9, 9), "left": (9, 9), "top": (9, 9), "bottom": (9, height - 9)}
+    assert image.getpixel(places[dark]) < 60
+    assert image.getpixel((width // 2, height // 2)) > 190
+    if kind != "TIFF":
+        assert page.changed.endswith("turned upright (stored turned, which models do not look at)")
+    small = prepared(tmp_path / "p", Limits(100, 0))
+    assert max(opened(small).size) == 100
+    assert opened(small).width * height == opened(small).height * width
+
+
+def test_a_scan_that_is_stored_upright_is_sent_as_it_is(tmp_path):
+    path = turned(tmp_path / "p.jpg", "JPEG", 1)
+    assert prepared(path, NONE).data == path.read_bytes()
+
+
+@pytest.mark.parametrize("kind", ["TIFF", "GIF", "WEBP", "PNG"])
+def test_of_several_pictures_the_first_is_sent_and_the_others_are_told_of(tmp_path, kind):
+    """Endpoints refuse pictures that move, and of a scan of three sheets only one would be looked at unnoticed."""
+    page = prepared(pictures(tmp_path / "p", kind, 3), NONE)
+    assert page.media_type == "image/png"
+    assert getattr(opened(page), "n_frames", 1) == 1
+    assert opened(page).convert("L").getpixel((5, 5)) > 240
+    assert f", {kind}, the first of 3 pictures; " in page.told()
+    assert page.changed.endswith("(the first of 3 pictures in the file)")
 
 
 @pytest.mark.parametrize(
@@ -131,6 +164,35 @@ def test_a_page_that_was_cut_off_is_found_before_the_run(tmp_path, ending):
     path.write_bytes(data[: len(data) // 2])
     with pytest.raises(DataError, match=rf"p\.{ending} is damaged|p\.{ending} is no image"):
         page_facts(path)
+
+
+@pytest.mark.filterwarnings("ignore")  # Pillow warns of what it finds odd
+@pytest.mark.parametrize("kind", ["PNG", "JPEG", "GIF", "WEBP", "TIFF", "BMP", "PPM"])
+def test_whatever_is_wrong_with_a_page_is_a_sentence(tmp_path, kind):
+    """Bytes of the head changed at random, the same ones each time."""
+    stored, path, random = io.BytesIO(), tmp_path / "p", Random(7)
+    Image.linear_gradient("L").resize((60, 40)).convert("RGB").save(stored, kind)
+    refused = 0
+    for _ in range(100):
+        data = bytearray(stored.getvalue())
+        for _ in range(4):
+            data[random.randrange(min(len(data), 200))] = random.randrange(256)
+        path.write_bytes(data[: random.randrange(1, len(data))] if random.random() < 0.2 else data)
+        for look in (page_facts, lambda path: prepared(path, Limits(30, 0))):
+            try:
+                look(path)
+            except DataError as error:
+                refused += 1
+                assert str(path) in str(error)
+    assert refused > 10
+
+
+def test_a_page_of_far_too_many_pixels_is_a_sentence(tmp_path):
+    data = draw(tmp_path / "p.png", ["x"]).read_bytes()
+    head = b"IHDR" + (60_000).to_bytes(4, "big") * 2 + data[24:29]
+    (tmp_path / "p.png").write_bytes(data[:12] + head + zlib.crc32(head).to_bytes(4, "big") + data[33:])
+    with pytest.raises(DataError, match="too many pixels to be opened; save it with fewer"):
+        page_facts(tmp_path / "p.png")
 
 
 def test_a_colour_profile_takes_no_room(tmp_path):

@@ -104,6 +104,7 @@ def test_two_steps_over_http_with_the_pages_as_they_are_stored(tmp_path):
     history, summary, optimizer = trained(project, endpoint)
     assert [step["action"] for step in history] == ["accept_new_best", "accept_new_best"]
     assert summary["test_hard"] == 1.0 > summary["baseline_test_hard"] == 0.0
+    assert set(summary["by_kind"]["test"]) == {"overall", "form", "table/list"}
     best = (project.folder / "run/best_skill.md").read_text("utf-8")
     assert all(rule in best for rule in RULES.values())
     stored = {path.read_bytes() for path in (project.folder / "data/images").iterdir()}
@@ -113,6 +114,8 @@ def test_two_steps_over_http_with_the_pages_as_they_are_stored(tmp_path):
     assert "640 x 400 pixels, landscape, grey, PNG; sent as it is stored" in shown
     assert "which cannot be shown here" in shown
     assert "base64" not in shown
+    told = {number for number in range(14) if f"q{number}_d{number}" in shown or f"letter {number}?" in shown}
+    assert told == set(range(8)), "the optimizer is told of training tasks only"
     # With the whole project moved elsewhere it is still the same run, which has ended.
     moved = Project((tmp_path / "project").rename(tmp_path / "moved"), project.environment)
     with ChatServer() as server:

@@ -25,7 +25,7 @@ def label(answer, choices=CHOICES):
         "B is correct", "B is the right choice.", "B must be it", "B. x is odd", "B) because 3 is odd", "(B) x is odd",
         "B: x is odd", "B - x is odd", "B \u2014 since $3$ is odd", "B x is odd", "B, since (A) fails for 3",
         "B\nSince A fails.", "x is odd", "X IS ODD", "x  is\nodd", "**x is odd**", "The answer is x is odd",
-        "B) and hence (A) fails",
+        "B) and hence (A) fails", "It's B", "It\u2019s (B).", "#### B", "## Answer: B", "B (x is odd)",
     ],
 )  # fmt: skip
 def test_the_usual_spellings_of_a_label_are_read(answer):
@@ -39,7 +39,7 @@ def test_the_usual_spellings_of_a_label_are_read(answer):
         "(B), (C)", "B; C", "either B or C", "B. C.", "The answer is B or C", "Not B", "not (B)", "B is not correct",
         "neither", "F", "Option F", "BC", "Bx", "B's", "B x is even", "the odd one", "I do not know.",
         "If x<0, then y", "x>0",
-        "1", "B or maybe C", "Both B and C", "AB", "B C",
+        "1", "B or maybe C", "Both B and C", "AB", "B C", "B, C and D", "B; C or D", "(B), (C) and (D)", "B, C, D",
     ],
 )  # fmt: skip
 def test_nothing_is_guessed(answer):

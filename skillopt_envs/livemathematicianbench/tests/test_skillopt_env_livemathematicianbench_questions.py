@@ -2,6 +2,9 @@
 
 import json
 import logging
+import os
+import subprocess
+import sys
 
 import pytest
 from skillopt_env_livemathematicianbench.files import read_questions
@@ -74,7 +77,7 @@ def test_every_form_of_an_item_is_the_same_question(changes):
     [
         ({"question": None}, "the field 'question' is missing"),
         ({"question": " "}, "the field 'question' is blank"),
-        ({"choices": None}, "'choices' must be a list of choices, or an object"),
+        ({"choices": None}, "the field 'choices' is missing; the fields given are"),
         ({"choices": "one"}, "'choices' must be a list of choices, or an object"),
         ({"choices": ["one"]}, "there must be at least two choices"),
         ({"choices": ["one", ["two"]]}, "a choice: the field 'text' must be text, not a list"),
@@ -179,6 +182,27 @@ def test_a_task_has_the_first_type_of_its_theorem_as_kind(environment):
     tasks = environment().splits().train
     assert {"Inequality or Bound", "Universal"} & {task.kind for task in tasks}
     assert environment()._task(item()).kind == "math_mcq"
+
+
+def test_the_order_of_choices_is_the_same_in_every_process():
+    """Also where Python's hashes differ, on which no order may rest."""
+    code = (
+        "from skillopt_env_livemathematicianbench.questions import Choice, Question, shuffled\n"
+        "choices = tuple(Choice(label, label.lower()) for label in 'ABCDE')\n"
+        "print([''.join(each.text for each in shuffled(Question(f'm:{n}', 'Q?', choices, 'A'), 7).choices)"
+        " for n in range(40)])"
+    )
+    told = {
+        subprocess.run([sys.executable, "-c", code], env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True,
+                       text=True, check=True).stdout
+        for seed in ("0", "1")
+    }  # fmt: skip
+    choices = tuple(Choice(label, label.lower()) for label in "ABCDE")
+    orders = [
+        "".join(each.text for each in shuffled(Question(f"m:{n}", "Q?", choices, "A"), 7).choices) for n in range(40)
+    ]
+    assert told == {f"{orders}\n"}
+    assert len(set(orders)) > 20, "each question has an order of its own"
 
 
 @pytest.mark.parametrize(

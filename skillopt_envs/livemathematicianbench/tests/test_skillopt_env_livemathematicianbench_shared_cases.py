@@ -5,10 +5,12 @@ import os
 from pathlib import Path
 
 import pytest
+import skillopt_env_livemathematicianbench
 from skillopt_env_livemathematicianbench.answers import earlier_label
 from skillopt_env_livemathematicianbench.environment import choices_of
 from skillopt_env_livemathematicianbench.questions import Choice, Question, shuffled
 from skillopt_kernel.records import Task
+from skillopt_lib_env.split_manifest import read_manifest
 from skillopt_testkit.scripted import ScriptedJudge, ScriptedTarget
 
 DATA = Path(os.environ["SKILLOPT_TEST_DATA"]) if os.environ.get("SKILLOPT_TEST_DATA") else None
@@ -39,6 +41,18 @@ def test_all_cases_of_the_benchmark_are_here():
     assert len(cases("evaluate")) == 21
     assert len(cases("shuffle_choices")) == 3
     assert set(RIGHT_BY_OUR_RULE) <= {case.id for case in cases("evaluate")}
+
+
+@needs_data
+def test_the_manifest_that_is_carried_is_the_published_one():
+    folder = Path(skillopt_env_livemathematicianbench.__file__).parent / "manifest"
+    carried, published = read_manifest(folder), read_manifest(DATA / "livemathematicianbench" / "manifest")
+    assert [len(carried.parts[part]) for part in ("train", "selection", "test")] == [35, 17, 125]
+    for part, entries in published.parts.items():
+        papers = [(entry.fields["id"], entry.fields["paper_link"]) for entry in entries]
+        assert [(entry.fields["id"], entry.fields["paper_link"]) for entry in carried.parts[part]] == papers
+        assert all(entry.fields["id"] == f"{entry.fields['month']}:{entry.fields['no']}" for entry in entries)
+    assert carried.facts["counts"] == published.facts["counts"]
 
 
 @needs_data

@@ -68,6 +68,13 @@ def test_two_steps_are_trained_over_http(project, raw):
     assert RULE in (project.folder / "run/best_skill.md").read_text("utf-8")
     assert "Choosing among statements" in (project.folder / "run/best_skill.md").read_text("utf-8")
     assert summary["test_hard"] == 1.0
+    kinds = {
+        row["theorem_type"][0]
+        for row in project.json("data/livemathematicianbench_split/test/items.json")
+        if row["theorem_type"]
+    }
+    assert kinds
+    assert kinds <= set(summary["by_kind"]["test"]), "the first type of a theorem is its task's"
     told = {name: "\n".join(text_of(each) for body in requests if body["model"] == name for each in body["messages"])
             for name in ("target", "optimizer")}  # fmt: skip
     questions = {

@@ -1,4 +1,4 @@
-"""What these tests share: the small corpus, environments on it, a model with scripted replies, a model that looks."""
+"""What these tests share: the small corpus, environments on it, scripted models, one that looks, a service."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import json
 import logging
 import re
 import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from skillopt_env_officeqa.settings import OfficeQASettings
@@ -67,6 +69,59 @@ class ScriptedModel:
     def target(self):
         kept = {"stage": "rollout", "deadline": None, "call_timeout": None, "stop": threading.Event()}
         return AttemptTarget(self.complete, None, **kept)
+
+
+class SearchService:
+    """A search service on this machine: answers in order, the last one repeated; keeps what it was asked.
+
+    pause: seconds after each byte of an answer
+    """
+
+    def __init__(self, *answers):
+        self.answers, self.asked, self.pause = list(answers), [], 0.0
+        service = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self):
+                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                service.asked.append((body, self.headers.get("Authorization")))
+                status, answer = service.answers[min(len(service.asked), len(service.answers)) - 1]
+                data = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
+                self.send_response(status)
+                self.send_header("Content-Length", str(len(data)))
+                if status in (301, 302, 307):
+                    self.send_header("Location", "http://127.0.0.1:9/elsewhere")
+                self.end_headers()
+                for byte in [data] if not service.pause else [data[n : n + 1] for n in range(len(data))]:
+                    try:
+                        self.wfile.write(byte)
+                    except OSError:  # nobody listens any more
+                        return
+                    time.sleep(service.pause)
+
+            def log_message(self, *_):
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_address[1]}/search"
+        self.thread = threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True)
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.server.shutdown()
+        self.server.server_close()
+        self.thread.join()
+
+
+def result(number, **more):
+    return {"title": f"Title {number}", "url": f"https://example.org/{number}", "snippet": f"Excerpt {number}", **more}
+
+
+def queries(*texts):
+    return f"Looking.\n<search_queries>{json.dumps(texts)}</search_queries>"
 
 
 class World:

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import os
 
 import pytest
 from officeqa_world import CORPUS, TASK, ScriptedModel, call, calls, environment
@@ -197,6 +198,39 @@ def test_another_corpus_makes_other_tasks(split, tmp_path):
     other = environment(split_dir=split, data_dirs=(tmp_path / "docs",)).splits().train[0]
     assert first.content_hash() != other.content_hash()
     assert first.id == other.id
+    (tmp_path / "docs" / "a.txt").write_text("y")
+    changed = environment(split_dir=split, data_dirs=(tmp_path / "docs",)).splits().train[0]
+    assert changed.content_hash() != other.content_hash(), "the content tells, not the size"
+
+
+@pytest.mark.parametrize("how", ["changed", "gone"])
+def test_a_document_that_changed_since_the_run_began_is_no_fault_of_the_target(tmp_path, how):
+    document = tmp_path / "a.txt"
+    document.write_text("Customs 1")
+    made = environment(data_dirs=(tmp_path,))
+    read = calls(call("read", path="a.txt"))
+    assert made.attempt(TASK.hidden(), "", ScriptedModel(read, "<answer>1</answer>").target()).output == "1"
+    if how == "gone":
+        document.unlink()
+    else:
+        document.write_text("Customs 2")
+        os.utime(document, ns=(1, 1))
+    told = "has changed since the run began; run the same command again" if how == "changed" else "cannot be read"
+    for target in (ScriptedModel(read).target(), ScriptedTarget("<answer>1</answer>", kind="agent")):
+        with pytest.raises(EnvironmentFailure, match=told):
+            made.attempt(TASK.hidden(), "", target)
+
+
+def test_the_older_name_of_the_folders_counts_and_is_told(split, tmp_path, caplog):
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "a.txt").write_text("x")
+    with caplog.at_level(logging.WARNING):
+        made = environment(split_dir=split, docs_dirs=(tmp_path / "docs",), logger=logging.getLogger("told"))
+        assert made.splits().train
+    assert "env.docs_dirs is the older name of env.data_dirs" in caplog.text
+    target = ScriptedTarget("<answer>1</answer>", kind="agent")
+    made.attempt(TASK.hidden(), "", target)
+    assert list(target.jobs[0].files) == ["corpus/a.txt"]
 
 
 def test_what_of_the_corpus_is_left_out_is_told(split, tmp_path, caplog):
@@ -206,6 +240,24 @@ def test_what_of_the_corpus_is_left_out_is_told(split, tmp_path, caplog):
     with caplog.at_level(logging.WARNING):
         environment(split_dir=split, data_dirs=(tmp_path / "docs",), logger=logging.getLogger("told")).splits()
     assert "1 files of the corpus are binary and are left out: b.txt" in caplog.text
+
+
+def test_an_index_that_takes_long_is_told_of_once_and_made_after_the_data_was_found(
+    split, tmp_path, caplog, monkeypatch
+):
+    monkeypatch.setattr("skillopt_env_officeqa.environment.LARGE", 100)
+    where = {"index_dir": tmp_path / "index", "logger": logging.getLogger("told")}
+    with caplog.at_level(logging.WARNING):
+        with pytest.raises(DataError, match="nowhere"):
+            environment(split_dir=tmp_path / "nowhere", **where).splits()
+        assert not (tmp_path / "index").exists()
+        assert caplog.text == ""
+        environment(split_dir=split, **where).splits()
+        assert "the search index of 6 documents" in caplog.text
+        assert str(tmp_path / "index") in caplog.text
+        caplog.clear()
+        environment(split_dir=split, **where).splits()
+        assert caplog.text == ""
 
 
 def test_pages_belong_to_the_file_of_their_issue():

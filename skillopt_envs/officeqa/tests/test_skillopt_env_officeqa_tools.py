@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import skillopt_env_officeqa.corpus as corpus_module
+import skillopt_env_officeqa.passages as passages_module
 from officeqa_world import CORPUS, call
 from skillopt_env_officeqa.corpus import open_corpus
 from skillopt_env_officeqa.passages import CHARACTERS, PassageIndex, passages_of
@@ -100,7 +101,7 @@ def test_grep_finds_texts_whatever_their_case(tools):
 @pytest.mark.parametrize(
     "path",
     ["../secret.txt", "out.txt", "up/secret.txt", "/etc/passwd", "binary.txt", "page.html", "pipe.txt", "..", ".",
-     "", "a.txt/../../secret.txt", "C:\\secret.txt", "a.txt\0", "x" * 100_000, "up/docs/a.txt", "~/.bashrc",
+     "", "a.txt/../../secret.txt", "C:\\secret.txt", "a.txt\0", "x" * 999, "up/docs/a.txt", "~/.bashrc",
      "file:///etc/passwd", "%2e%2e/secret.txt"],
 )  # fmt: skip
 @pytest.mark.parametrize("tool", ["read", "grep"])
@@ -177,12 +178,55 @@ def test_many_hits_and_names_are_cut_and_say_so(tmp_path):
         ("search", '{"query": "..."}', "holds no word"),
         ("search", '{"query": "x", "documents": "nothing*"}', "no document's name matches"),
         ("read", "[" * 5000, "are not JSON"),
+        ("read", json.dumps({"path": "x" * 100_000}), "at most 1000 are taken"),
+        ("glob", json.dumps({"pattern": "[" * 20_000}), "has 20000 characters; at most 1000 are taken"),
+        ("search", json.dumps({"query": "x", "documents": "*a" * 50_000}), "at most 1000 are taken"),
+        ("search", json.dumps({"query": "customs " * 9999}), "at most 1000 are taken"),
+        ("grep", json.dumps({"path": NAME, "pattern": "x" * 10**6}), "at most 1000 are taken"),
+        ("x" * 10**6, "{}", "there is no tool 'xxx"),
+        ("read", json.dumps({"path": NAME, "y" * 10**6: 1}), "has no argument 'yyy"),
+        ("search", json.dumps({"query": "x", "documents": "n" * 999}), "no document's name matches 'nnn"),
     ],
 )
 def test_wrong_arguments_are_answered(tools, name, arguments, words):
     answer = tools.answer(ToolCall("c", name, arguments))
     assert answer.startswith("[error: ")
     assert words in answer
+    assert len(answer) < 1000
+
+
+@pytest.mark.parametrize(
+    "pattern", ["[" * 1000, "*a" * 500, "[a-" * 333, "?" * 1000, "[z-a]", "[!]", "\\", "\ud800", "\0"]
+)
+def test_no_pattern_is_beyond_matching(tools, pattern):
+    assert tools.answer(call("glob", pattern=pattern)) == "[no document's name matches this pattern]"
+
+
+def test_a_search_that_takes_too_long_is_given_up(tools, monkeypatch):
+    monkeypatch.setattr(passages_module, "LONGEST_SEARCH", -1.0)
+    monkeypatch.setattr(passages_module, "_STEPS_BETWEEN_LOOKS", 1)
+    answer = tools.answer(call("search", query="Customs June 1942"))
+    assert answer == "[error: the search took too long; use fewer words, and rarer ones]"
+    monkeypatch.undo()
+    assert tools.answer(call("search", query="Customs June 1942")).startswith(NAME)
+
+
+def test_a_document_in_another_encoding_is_read_as_far_as_it_can_be(tmp_path):
+    (tmp_path / "a.txt").write_bytes("Münzen 12.5\r\nsecond".encode("latin-1"))
+    tools = tools_of(tmp_path)
+    assert tools.answer(call("read", path="a.txt")).splitlines()[1:] == ["M\ufffdnzen 12.5", "second"]
+    assert "12.5" in tools.answer(call("grep", path="a.txt", pattern="12.5"))
+    assert "12.5" in tools.answer(call("search", query="12.5"))
+
+
+@pytest.mark.parametrize("name", ["A.TXT", "./a.txt", " a.txt ", "deep/../a.txt", "deep//b.txt", "DEEP/b.txt", "b.txt"])
+def test_names_are_taken_as_they_are_written(tmp_path, name):
+    """Those of the inventory, or a file's name alone where only one has it; nothing is worked out of a path."""
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "a.txt").write_text("alpha")
+    (tmp_path / "deep/b.txt").write_text("beta")
+    found = tools_of(tmp_path).answer(call("read", path=name))
+    assert found.startswith("[error") != (name in ("./a.txt", " a.txt ", "b.txt"))
 
 
 def test_numbers_in_quotes_are_taken(tools):
@@ -246,7 +290,7 @@ def test_the_readable_subfolder_is_used_wherever_the_corpus_is_named():
     by_root, by_parent = open_corpus([CORPUS]), open_corpus([CORPUS / "treasury_bulletins_parsed"])
     assert by_root.documents == by_parent.documents
     assert len(by_root.documents) == 6
-    assert by_root.digest == by_parent.digest
+    assert by_root.digest() == by_parent.digest()
 
 
 def test_sqlite_has_what_the_index_needs():

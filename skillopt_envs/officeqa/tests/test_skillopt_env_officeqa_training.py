@@ -4,7 +4,7 @@ import json
 import re
 from datetime import datetime
 
-from officeqa_world import RULE, World
+from officeqa_world import CORPUS, RULE, World
 from skillopt_lib_env.data_files import read_items
 from skillopt_testkit.programs import stand_in
 from skillopt_testkit.servers import ChatServer, Reply
@@ -77,7 +77,8 @@ def test_an_agent_program_is_given_the_corpus(project, configure, tmp_path):
         if not printed:
             row = re.search(r'amount of "(.+?)"', asked)[1]
             issue = datetime.strptime(re.search(r"Bulletin of (\w+ \d+)", asked)[1], "%B %Y")
-            command = f"ls corpus | wc -l; grep -h '| {row} |' corpus/treasury_bulletin_{issue:%Y_%m}.txt"
+            linked = "find corpus -type f -links +1 -perm 444 | wc -l"
+            command = f"{linked}; grep -h '| {row} |' corpus/treasury_bulletin_{issue:%Y_%m}.txt"
             function = {"name": "exec_command", "arguments": json.dumps({"cmd": command})}
             return Reply(tool_calls=({"id": "call-1", "type": "function", "function": function},))
         figure = re.search(r"^\| [^|]+ \| ([\d.,]+) \|", printed[-1], re.MULTILINE)[1]
@@ -87,10 +88,24 @@ def test_an_agent_program_is_given_the_corpus(project, configure, tmp_path):
         given = {"OPENAI_API_KEY": "key-of-the-loopback-server-0123456789", "CODEX_EXEC_BASE_URL": server.url}
         config = configure(server, {"target_backend": "codex_exec", "codex_exec_path": str(program)})
         fewer = ("-o", "env.limit=3", "train.batch_size=3", "evaluation.eval_test=false")
-        project.run("train", config, "--out", "run", *fewer, env=given).ok()
+        (scratch := tmp_path / "scratch").mkdir()
+        project.run("train", config, "--out", "run", *fewer, env=given | {"TMPDIR": str(scratch)}).ok()
+    assert list(scratch.iterdir()) == [], "neither workspaces nor what they shared is left"
     assert [step["action"] for step in project.json("run/history.json")] == ["accept_new_best"]
     assert project.json("run/summary.json")["best_selection_hard"] == 1.0
-    assert all("6" in text.split() for text in results), "the six documents lie in the workspace"
+    assert all("6" in text.split() for text in results), "the six documents, each copied once for all attempts"
+
+
+def test_the_older_name_of_the_folders_loads_from_a_file_without_sections(project, split):
+    flat = {"env": "officeqa", "split_dir": "split", "split_mode": "split_dir", "model_backend": "simulated"}
+
+    def named(folders):
+        return project.write("flat.yaml", json.dumps({**flat, "docs_dirs": folders})).name
+
+    shown = project.run("config", "show", named([str(CORPUS)]), "--origins").ok().out
+    assert "docs_dirs" in shown
+    project.run("train", named(str(CORPUS)), "--out", "run").refused("docs_dirs: expected a list")
+    project.run("train", named(["nowhere"]), "--out", "run").refused("env.docs_dirs: there is no folder", "nowhere")
 
 
 def test_a_web_search_is_refused_for_agent_programs_before_the_run(project, configure, tmp_path):

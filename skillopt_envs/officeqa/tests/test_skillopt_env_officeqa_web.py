@@ -1,63 +1,14 @@
 """custom_search: queries as text, a search service over HTTP, its faults, and where its credential may go."""
 
-import json
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-
 import pytest
 from attrs import evolve
-from officeqa_world import TASK, ScriptedModel, environment
+from officeqa_world import TASK, ScriptedModel, SearchService, environment, queries, result
 from skillopt_env_officeqa.settings import OfficeQASettings
 from skillopt_env_officeqa.web_search import web_search
 from skillopt_kernel.errors import ConfigError, EnvironmentFailure
 from skillopt_testkit.scripted import ScriptedTarget
 
 TOKEN = "search-token-0123456789"
-
-
-class SearchService:
-    """A search service on this machine: answers in order, the last one repeated; keeps what it was asked."""
-
-    def __init__(self, *answers):
-        self.answers, self.asked = list(answers), []
-        service = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self):
-                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                service.asked.append((body, self.headers.get("Authorization")))
-                status, answer = service.answers[min(len(service.asked), len(service.answers)) - 1]
-                data = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
-                self.send_response(status)
-                self.send_header("Content-Length", str(len(data)))
-                if status in (301, 302, 307):
-                    self.send_header("Location", "http://127.0.0.1:9/elsewhere")
-                self.end_headers()
-                self.wfile.write(data)
-
-            def log_message(self, *_):
-                pass
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_address[1]}/search"
-        self.thread = threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True)
-
-    def __enter__(self):
-        self.thread.start()
-        return self
-
-    def __exit__(self, *_):
-        self.server.shutdown()
-        self.server.server_close()
-        self.thread.join()
-
-
-def result(number, **more):
-    return {"title": f"Title {number}", "url": f"https://example.org/{number}", "snippet": f"Excerpt {number}", **more}
-
-
-def queries(*texts):
-    return f"Looking.\n<search_queries>{json.dumps(texts)}</search_queries>"
 
 
 @pytest.fixture(autouse=True)
@@ -138,8 +89,19 @@ def test_a_service_that_stays_away_is_no_fault_of_the_target():
     search, _ = service_of(service)  # it is gone now
     with pytest.raises(EnvironmentFailure, match="does not answer: ConnectError"):
         search.search("q", ScriptedTarget(""))
-    with SearchService((200, b"<html>")) as service, pytest.raises(EnvironmentFailure, match="no JSON"):
+    for answer in (b"<html>", b"[" * 100_000, b"\xff"):
+        with SearchService((200, answer)) as service, pytest.raises(EnvironmentFailure, match="no JSON"):
+            service_of(service)[0].search("q", ScriptedTarget(""))
+
+
+def test_an_answer_without_end_is_given_up():
+    with SearchService((200, b" " * 4_000_001)) as service, pytest.raises(EnvironmentFailure, match="4,000,000 bytes"):
         service_of(service)[0].search("q", ScriptedTarget(""))
+    with SearchService((200, b" " * 1000)) as service:
+        service.pause = 0.02  # after each byte: each read is in time, and the whole is not
+        search, _ = service_of(service, search_timeout_seconds=1)
+        with pytest.raises(EnvironmentFailure, match="ReadTimeout: the answer had no end after 1 s"):
+            evolve(search, pauses=()).search("q", ScriptedTarget(""))
 
 
 def test_a_refused_query_is_told_to_the_target():

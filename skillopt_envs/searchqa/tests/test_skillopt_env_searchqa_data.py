@@ -146,3 +146,4 @@ def test_without_the_loader_the_sentence_says_how_to_get_it(run, monkeypatch):
     assert code == 2
     assert "reading the data set 'lucadiliello/searchqa' needs the package datasets" in text
     assert "pip install 'skillopt-env-searchqa[datasets]'" in text
+    assert "`--from FILE`" in text

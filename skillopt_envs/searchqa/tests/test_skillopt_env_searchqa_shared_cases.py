@@ -7,6 +7,7 @@ import threading
 from pathlib import Path
 
 import pytest
+import skillopt_env_searchqa
 from skillopt_env_searchqa.settings import SearchQASettings
 from skillopt_kernel.config.schema import EnvSettings
 from skillopt_kernel.errors import DataError
@@ -19,6 +20,7 @@ from skillopt_kernel.splits import check_splits
 from skillopt_lib_env.data_files import read_items
 from skillopt_lib_env.documents import truncated_documents
 from skillopt_lib_env.ratio_split import FOLDERS, parse_split_ratio, split_counts
+from skillopt_lib_env.split_manifest import read_manifest
 
 DATA = Path(os.environ["SKILLOPT_TEST_DATA"]) if os.environ.get("SKILLOPT_TEST_DATA") else None
 needs_data = pytest.mark.skipif(DATA is None, reason="SKILLOPT_TEST_DATA is not set")
@@ -112,6 +114,10 @@ def test_the_published_manifest_is_a_valid_split():
     }
     assert {FOLDERS[part]: len(tasks) for part, tasks in parts.items()} == declared
     check_splits(Splits(**parts), "the manifest")
+    carried = read_manifest(Path(skillopt_env_searchqa.__file__).parent / "manifest")
+    assert {part: [entry.fields["id"] for entry in entries] for part, entries in carried.parts.items()} == {
+        part: [task.id for task in tasks] for part, tasks in parts.items()
+    }
 
 
 @needs_data

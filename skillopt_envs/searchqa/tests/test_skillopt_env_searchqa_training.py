@@ -50,6 +50,7 @@ def test_rows_of_the_data_set_train_a_skill_in_two_steps(tmp_path):
     assert [step["action"] for step in history] == ["accept_new_best", "reject"]
     assert RULE in (project.folder / "run/best_skill.md").read_text("utf-8")
     assert summary["test_hard"] == summary["test_soft"] == 1.0
+    assert summary["by_kind"]["test"]["qa"]["hard_acc"] == 1.0
     assert any("## Context\n\n[DOC] [TLE] This and more [PAR] Nothing" in text for text in asked), (
         "the first marker, too"
     )

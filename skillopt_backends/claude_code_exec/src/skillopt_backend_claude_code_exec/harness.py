@@ -16,7 +16,7 @@ from skillopt_lib_agent.events import read_events
 from skillopt_lib_agent.handing import BY_PIPE
 from skillopt_lib_agent.launcher import Launcher
 from skillopt_lib_agent.skill_file import place_skill
-from skillopt_lib_agent.workspace import collect, fresh_place, lay_files
+from skillopt_lib_agent.workspace import collect, fresh_place
 
 from skillopt_backend_claude_code_exec.settings import ClaudeCodeExecSettings
 
@@ -63,8 +63,7 @@ class ClaudeCodeHarness:
         """Run one job. Raises typed errors as `AgentHarness` says; an empty answer is an empty message."""
         self._settings.require_sign_in(self._launcher.program)
         deadline = self._launcher.deadline(job.deadline)
-        with fresh_place() as place:
-            lay_files(place.workspace, job.files)
+        with fresh_place() as place, self._launcher.laid(place, job):
             skill = place_skill(place.workspace, SKILLS, _PLACEHOLDER.sub(r"\\$", job.skill))
             settings = place.home / "job-settings.json"
             settings.write_text(json.dumps(self._program_settings()), encoding="utf-8")

@@ -147,8 +147,7 @@ class CodexAgent:
 
     def run(self, job: AgentJob) -> AgentResult:
         """Have Codex do a job in a fresh workspace with the skill in it. Raises `ModelError`."""
-        with fresh_place() as place:
-            lay_files(place.workspace, job.files)
+        with fresh_place() as place, self.codex.launcher.laid(place, job):
             folder = place_skill(place.workspace, SKILLS, job.skill)
             # A skill that is named so is read by Codex itself, whole, before the model's first word.
             prompt = f"Follow ${NAME}.\n\n{job.prompt}" if folder else job.prompt

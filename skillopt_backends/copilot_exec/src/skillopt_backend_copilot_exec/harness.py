@@ -5,7 +5,7 @@ from __future__ import annotations
 from attrs import frozen
 from skillopt_kernel.models.requests import AgentJob, AgentResult
 from skillopt_kernel.skill import SkillDocument
-from skillopt_lib_agent.workspace import collect, fresh_place, lay_files
+from skillopt_lib_agent.workspace import collect, fresh_place
 from skillopt_lib_copilot.program import Copilot
 
 from skillopt_backend_copilot_exec.settings import CopilotExecSettings
@@ -34,8 +34,7 @@ class CopilotHarness:
         The skill stands in the system message from the start. As a skill of the folder it would be a name in a list
         until the agent asks for its text.
         """
-        with fresh_place() as place:
-            lay_files(place.workspace, job.files)
+        with fresh_place() as place, self.copilot.launcher.laid(place, job):
             effort = self._settings.copilot_exec_reasoning_effort
             ended = self.copilot.run(
                 place,

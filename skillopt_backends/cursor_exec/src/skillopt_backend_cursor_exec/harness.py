@@ -15,7 +15,7 @@ from skillopt_lib_agent.events import Events, read_events, text_of
 from skillopt_lib_agent.failures import Program, failure, malformed
 from skillopt_lib_agent.launcher import Launcher
 from skillopt_lib_agent.process import Finished
-from skillopt_lib_agent.workspace import Place, collect, fresh_place, lay_files
+from skillopt_lib_agent.workspace import Place, collect, fresh_place
 
 from skillopt_backend_cursor_exec.events import Session, read_session
 from skillopt_backend_cursor_exec.settings import CursorExecSettings
@@ -73,8 +73,7 @@ class CursorHarness:
                 "this environment has Cursor's agent change files and run commands, and model.cursor_exec_sandbox is "
                 "'disabled'. Set it to 'enabled', or let the agent do tasks that need no files changed."
             )
-        with fresh_place() as place:
-            lay_files(place.workspace, job.files)
+        with fresh_place() as place, self._launcher.laid(place, job):
             placed = _place_rule(place.workspace, job.skill)
             _configure(place.home)
             key = self._settings.api_key.strip()

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from attrs import define, field
 from skillopt_kernel.errors import CallTimeout, PassingError, PermanentError
 from skillopt_kernel.interfaces import Finding
+from skillopt_kernel.models.requests import AgentJob
 from skillopt_kernel.store.redaction import Redactor
 
 from skillopt_lib_agent.environment import variables
@@ -17,6 +19,7 @@ from skillopt_lib_agent.isolation import Isolation
 from skillopt_lib_agent.probe import Capability, Probe
 from skillopt_lib_agent.process import MOST_OUTPUT, Finished, Processes
 from skillopt_lib_agent.settings import ProgramSettings
+from skillopt_lib_agent.sharing import SharedFiles
 from skillopt_lib_agent.workspace import Place
 
 
@@ -48,6 +51,7 @@ class Launcher:
     redactor: Redactor = field(init=False)
     isolation: Isolation = field(init=False)
     _processes: Processes = field(init=False, factory=Processes)
+    _shared: SharedFiles = field(init=False, factory=SharedFiles)
     _probe: Probe = field(init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -73,6 +77,10 @@ class Launcher:
         """When a job's time is over: at its own deadline, or after the setting's time, whichever is first."""
         latest = time.monotonic() + self.settings.timeout_seconds
         return latest if wanted is None else min(latest, wanted)
+
+    def laid(self, place: Place, job: AgentJob) -> AbstractContextManager[None]:
+        """A job's files in its workspace: its own if it edits, else linked to copies that all jobs read."""
+        return self._shared.laid(place.workspace, job.files, edits=job.edits)
 
     def run(
         self,
@@ -161,6 +169,7 @@ class Launcher:
     def close(self) -> None:
         """End every program that runs."""
         self._processes.close()
+        self._shared.close()
 
 
 def copied(path: Path, folder: Path, name: str) -> bool:

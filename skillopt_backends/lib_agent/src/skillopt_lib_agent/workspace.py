@@ -7,7 +7,8 @@ import shutil
 import stat
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path, PurePosixPath
 
 from attrs import frozen
@@ -48,15 +49,20 @@ def fresh_place(parent: Path | None = None) -> Iterator[Place]:
 def lay_files(folder: Path, files: Mapping[str, bytes | Path]) -> None:
     """Write or copy files into a folder by their relative names. Raises `EnvironmentFailure` for a name outside it."""
     for name, content in files.items():
-        path = folder / _inside(name)
-        path.parent.mkdir(parents=True, exist_ok=True)
         if isinstance(content, bytes):
-            path.write_bytes(content)
+            lay_file(folder, name, partial(Path.write_bytes, data=content))
             continue
         try:
-            shutil.copyfile(content, path)
+            lay_file(folder, name, partial(shutil.copyfile, content))
         except OSError as error:
             raise EnvironmentFailure(f"the file {name!r} of a task cannot be copied from {content}: {error}") from error
+
+
+def lay_file(folder: Path, name: str, make: Callable[[Path], object]) -> None:
+    """Have `make` make a file in a folder by its relative name. Raises `EnvironmentFailure` for a name outside it."""
+    path = folder / _inside(name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    make(path)
 
 
 def collect(folder: Path, patterns: Sequence[str], besides: Sequence[str] = ()) -> dict[str, bytes]:

@@ -20,13 +20,14 @@ class PageCheck:
     """Checks the pages of tasks and adds to each task what is known of its pages, their digests above all.
 
     refuse   whether a page beyond a limit is an error, or is made smaller when it is sent
-    changed  pages that are not sent as they are stored, with why, once each
+    changed  pages that are not sent as they are stored, with why, once each; too_large: those beyond a limit
     """
 
     places: Places
     limits: Limits
     refuse: bool = field(kw_only=True)
     changed: list[str] = field(init=False, factory=list)
+    too_large: list[str] = field(init=False, factory=list)
     _known: dict[str, PageFacts] = field(init=False, factory=dict)
 
     def __call__(self, tasks: Sequence[Task]) -> tuple[Task, ...]:
@@ -35,10 +36,10 @@ class PageCheck:
         if absent is not None:
             raise absent
         checked = tuple(self._with_pages(task) for task in tasks)
-        if self.refuse and self.changed:
+        if self.refuse and self.too_large:
             raise DataError(
-                f"{self._counted()}, and env.image_too_large is 'refuse': {few_of(self.changed)}. Store them smaller, "
-                f"or let them be sent smaller: `-o env.image_too_large=shrink`."
+                f"{self._counted(self.too_large)}, and env.image_too_large is 'refuse': {few_of(self.too_large)}. "
+                f"Store them smaller, or let them be sent smaller: `-o env.image_too_large=shrink`."
             )
         return checked
 
@@ -46,8 +47,9 @@ class PageCheck:
     def warning(self) -> str:
         """What is done to pages that are not sent as they are stored."""
         return (
-            f"{self._counted()}: {few_of(self.changed)}. Pages beyond env.image_max_side or env.image_max_bytes are "
-            f"scaled down or sent as JPEG, other formats than {', '.join(SENT_AS_STORED)} as PNG; analysts are told."
+            f"{self._counted(self.changed)}: {few_of(self.changed)}. Pages beyond env.image_max_side or "
+            f"env.image_max_bytes are scaled down or sent as JPEG, other formats than {', '.join(SENT_AS_STORED)} as "
+            f"PNG, turned ones upright, of several pictures the first; the analysts are told."
         )
 
     def _with_pages(self, task: Task) -> Task:
@@ -65,12 +67,11 @@ class PageCheck:
         return {"name": name, "sha256": facts.sha256, "told": facts.told()}
 
     def _note(self, path: str, facts: PageFacts) -> None:
-        beyond = facts.beyond(self.limits)
-        if beyond:
-            self.changed.append(f"{path} ({beyond})")
-        elif facts.format not in SENT_AS_STORED and not self.refuse:
-            self.changed.append(f"{path} ({facts.format})")
+        if unfit := facts.unfit(self.limits):
+            self.changed.append(f"{path} ({unfit})")
+        if facts.beyond(self.limits):
+            self.too_large.append(self.changed[-1])
 
-    def _counted(self) -> str:
-        verb = "is" if len(self.changed) == 1 else "are"
-        return f"{len(self.changed)} of {len(self._known)} page images {verb} not sent as stored"
+    def _counted(self, pages: Sequence[str]) -> str:
+        verb = "is" if len(pages) == 1 else "are"
+        return f"{len(pages)} of {len(self._known)} page images {verb} not sent as stored"

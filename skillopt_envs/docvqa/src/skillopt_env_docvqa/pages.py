@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import io
+import struct
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,8 +18,18 @@ SENT_AS_STORED = {"PNG": "image/png", "JPEG": "image/jpeg", "GIF": "image/gif", 
 """Formats that models take; a page in another one is sent as PNG."""
 
 MODES = {"1": "black and white", "L": "grey", "LA": "grey", "I": "grey", "I;16": "grey", "F": "grey"}
+ORIENTATION = 0x0112
+"""EXIF's tag of how a picture is to be turned; 1: it is upright, 5 to 8: by a quarter."""
+
 QUALITY = 90
 """Of a JPEG that is made where a PNG has too many bytes."""
+
+
+DAMAGED = (
+    OSError, EOFError, SyntaxError, ValueError, TypeError, LookupError, ArithmeticError, RuntimeError, struct.error,
+    zlib.error,
+)  # fmt: skip
+"""What Pillow's many readers raise for files that are damaged."""
 
 
 @frozen
@@ -30,7 +42,12 @@ class Limits:
 
 @frozen
 class PageFacts:
-    """What a page's file is. sha256: hex digits of the whole file's digest; width and height in pixels."""
+    """What a page's file is.
+
+    sha256         hex digits of the whole file's digest
+    width, height  of the first picture, upright, in pixels; size: bytes of the file
+    turned         whether the file has it turned or mirrored, and says so; pictures: how many it holds
+    """
 
     sha256: str
     format: str
@@ -38,6 +55,18 @@ class PageFacts:
     width: int
     height: int
     size: int
+    turned: bool = False
+    pictures: int = 1
+
+    def unfit(self, limits: Limits) -> str:
+        """Why the page is not sent as it is stored, in words; "" where it is."""
+        if beyond := self.beyond(limits):
+            return beyond
+        if self.pictures > 1:
+            return f"the first of {self.pictures} pictures in the file"
+        if self.turned:
+            return "stored turned, which models do not look at"
+        return "" if self.format in SENT_AS_STORED else f"models do not take {self.format}"
 
     def beyond(self, limits: Limits) -> str:
         """Which limit the stored page is beyond, in words; "" for none."""
@@ -51,7 +80,8 @@ class PageFacts:
         """The page in words: its size, shape and colours."""
         shape = "landscape" if self.width > self.height else "portrait" if self.height > self.width else "square"
         colours = MODES.get(self.mode, "colour")
-        return f"{self.width:,} x {self.height:,} pixels, {shape}, {colours}, {self.format}"
+        several = f", the first of {self.pictures} pictures" if self.pictures > 1 else ""
+        return f"{self.width:,} x {self.height:,} pixels, {shape}, {colours}, {self.format}{several}"
 
 
 @frozen
@@ -92,7 +122,7 @@ def prepared(path: Path, limits: Limits) -> Page:
     data = _read(path)
     with _image(data, path) as image:
         facts = _facts(data, image)
-        if facts.format in SENT_AS_STORED and not facts.beyond(limits):
+        if not facts.unfit(limits):
             return Page(data, SENT_AS_STORED[facts.format], facts)
         return _made_smaller(image, facts, limits)
 
@@ -117,15 +147,21 @@ def _image(data: bytes, path: Path) -> Iterator[Any]:
     except UnidentifiedImageError as error:
         what = f"{len(data):,} bytes" if data else "empty"
         raise DataError(f"the page {path} is no image that can be read ({what}); save it as PNG or JPEG.") from error
-    except Image.DecompressionBombError as error:
+    except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
         raise DataError(f"the page {path} has too many pixels to be opened; save it with fewer.") from error
-    except (OSError, SyntaxError, ValueError) as error:  # what Pillow's many readers raise for damaged files
+    except DAMAGED as error:
         raise DataError(f"the page {path} is damaged: {error}. Replace the file.") from error
 
 
 def _facts(data: bytes, image: Any) -> PageFacts:
     digest = hashlib.sha256(data).hexdigest()
-    return PageFacts(digest, image.format or "", image.mode, image.width, image.height, len(data))
+    # Of a PNG, EXIF that stands behind the picture would be looked for by reading the whole of it.
+    exif = image.getexif() if image.format != "PNG" or "exif" in image.info else {}
+    size, orientation = image.size, exif.get(ORIENTATION, 1)
+    turned = image.format != "TIFF" and orientation in range(2, 9)  # TIFF is turned as it is read
+    width, height = reversed(size) if turned and orientation >= 5 else size
+    pictures = getattr(image, "n_frames", 1)
+    return PageFacts(digest, image.format or "", image.mode, width, height, len(data), turned, pictures)
 
 
 def _made_smaller(image: Any, facts: PageFacts, limits: Limits) -> Page:
@@ -150,8 +186,9 @@ def _changed(facts: PageFacts, scaled: Any, kind: str, limits: Limits) -> str:
     done = [f"sent as {kind}"] if kind != facts.format else []
     if max(scaled.size) != max(facts.width, facts.height):
         done.append(f"scaled down to {scaled.width:,} x {scaled.height:,} pixels")
-    reason = facts.beyond(limits) or f"models do not take {facts.format}"
-    return f"{' and '.join(done) or 'encoded anew'} ({reason})"
+    if facts.turned:
+        done.append("turned upright")
+    return f"{' and '.join(done) or 'encoded anew'} ({facts.unfit(limits)})"
 
 
 def _drawable(image: Any) -> Any:

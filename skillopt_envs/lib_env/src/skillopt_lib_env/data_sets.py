@@ -27,7 +27,7 @@ def read_data_set(
     Images and sounds are left as they are stored, not decoded. Raises `ConfigError` where the package lacks, and
     `DataError` for a data set that cannot be loaded.
     """
-    datasets = _package(name, extra)
+    datasets = _package(name, extra, "Or save it as JSON lines and name that file.")
     with _loading(f"the split {split!r} of the data set {name!r}"):
         loaded = datasets.load_dataset(name, config or None, split=split, revision=revision or None)
         rows: Iterable[dict[str, Any]] = _undecoded(loaded, datasets)
@@ -46,14 +46,16 @@ def rows_of_ids(
     revision: str = "",
     files: Mapping[str, str] | None = None,
     extra: str = "datasets",
+    instead: str = "",
 ) -> list[Item]:
     """The rows of all splits of a data set whose `column` holds one of `ids`, in order; only these are read whole.
 
     files: split -> pattern of its files in the data set, so that no others are fetched; `None`: all of its splits.
+    instead: a sentence that tells of another way, where the package lacks.
     `name`, `config`, `revision` and `extra` as in `read_data_set`, and raises as it does; and `DataError` where the
     data set has no such column, or a row holds nothing in it.
     """
-    datasets = _package(name, extra)
+    datasets = _package(name, extra, instead)
     with _loading(f"the data set {name!r}"):
         loaded = datasets.load_dataset(name, config or None, revision=revision or None, data_files=files)
         found: list[Item] = []
@@ -71,13 +73,13 @@ def rows_of_ids(
     return found
 
 
-def _package(name: str, extra: str) -> Any:
+def _package(name: str, extra: str, instead: str) -> Any:
     try:
         import datasets
     except ImportError as error:
         raise ConfigError(
             f"reading the data set {name!r} needs the package datasets, which is not installed: "
-            f"pip install '{extra}'. Or save it as JSON lines and name that file."
+            f"pip install '{extra}'. {instead}".strip()
         ) from error
     return datasets
 

@@ -19,10 +19,10 @@ _WRAPPED = re.compile(r"\\(?:boxed|text|textbf|textit|mathrm|mathbf|mathsf|opera
 _DEPTH = 8
 """Wrappings inside each other that are taken off; nobody writes more."""
 
-_MARKS = re.compile(r"\*+|_{2,}|`+|\$+|\\[()\[\]]")
+_MARKS = re.compile(r"\*+|_{2,}|`+|\$+|\\[()\[\]]|^#{1,6}[ \t]++", re.MULTILINE)
 _LEAD = re.compile(
     r"(?:(?:my|the|final|correct|right|best|answers?|choices?|options?|labels?|letters?|statements?|is|are|so|thus"
-    r"|therefore|hence|we|i|choose|chose|pick|select|go|with|think|believe|say|that|it|must|would|be)\b[\s:,=–—-]*+)+",
+    r"|therefore|hence|we|i|choose|chose|pick|select|go|with|think|believe|say|that|it['’]s|it|must|would|be)\b[\s:,=–—-]*+)+",
     re.IGNORECASE,
 )
 _END = r"(?!\w|['’-]\w|[.,]\d|[ \t]*+[+=<>^|&∈≤≥])"
@@ -162,7 +162,7 @@ def _labelled(said: str, known: dict[str, str], texts: Sequence[tuple[str, str]]
     if any(_by_text(form, [(name, text) for name, text in texts if name == label]) for form in forms):
         return label
     others = _any_of((set(LETTERS) | set(known)) - {name for name, other in known.items() if other == label})
-    if re.match(rf"{_JOINED}[(\[{{]?\s*+{others}\s*+(?:[)\]}}]|[.,;:/]|\s+(?:or|and)\b|\Z)", rest):
+    if re.match(rf"{_JOINED}[(\[{{]?\s*+{others}(?:\s*+(?:[)\]}}.,;:/]|\Z)|\s++(?:or|and)\b)", rest):
         return None
     if match["label"] == "I" and not match["close"] and re.match(r"\s*+[,–—-]", rest):
         return None  # "I, for one, ...": the pronoun

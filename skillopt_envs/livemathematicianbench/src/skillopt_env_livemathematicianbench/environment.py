@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 from skillopt_kernel.records import Attempt, Score, Splits, Task
 from skillopt_kernel.splits import PARTS
+from skillopt_lib_env.answers import last_answer
 from skillopt_lib_env.data_files import Item
 from skillopt_lib_env.questions import about_form, ask
 from skillopt_lib_env.split_loading import load_splits
@@ -74,7 +75,8 @@ class LiveMathematicianBenchEnvironment:
         """hard = soft = whether the answer names the right choice; `reference_accuracy`: by earlier trainers' rule."""
         choices = choices_of(task)
         right = next(choice for choice in choices if choice.label == task.reference["label"])
-        found = chosen(attempt.output.removeprefix("<answer>"), choices)
+        unclosed = attempt.state.get("reason") == "unclosed_line"
+        found = chosen(last_answer(attempt.output).text if unclosed else attempt.output, choices)
         hard = float(found == right)
         earlier = {"reference_accuracy": float(earlier_label(attempt.output, choices) == right.label)}
         feedback = " ".join(filter(None, [_feedback(attempt.output, found, right), about_form(attempt.state)]))

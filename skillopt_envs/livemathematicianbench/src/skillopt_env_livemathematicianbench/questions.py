@@ -129,6 +129,8 @@ def _choices(mcq: Item) -> Iterator[Choice]:
         pairs: Sequence[Any] = [{"label": label, "text": text} for label, text in given.items()]
     elif isinstance(given, list):
         pairs = given
+    elif given is None:
+        raise mcq.problem(f"the field 'choices' is missing; the fields given are {', '.join(map(repr, mcq.fields))}.")
     else:
         raise mcq.problem("the field 'choices' must be a list of choices, or an object of label and text.")
     for letter, each in zip(LETTERS, pairs, strict=False):

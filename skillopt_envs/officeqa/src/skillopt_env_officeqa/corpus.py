@@ -67,22 +67,31 @@ class Corpus:
             if fnmatch.fnmatchcase(name.lower(), wanted) or fnmatch.fnmatchcase(name.lower().rpartition("/")[2], wanted)
         ]
 
-    @property
     def digest(self) -> str:
-        """16 hex digits over names and sizes: the same wherever the folders lie."""
-        told = "\n".join(f"{each.name} {each.size}" for each in self.documents.values())
-        return hashlib.sha256(told.encode("utf-8", "surrogateescape")).hexdigest()[:16]
+        """16 hex digits over names and contents: the same wherever the folders lie. Reads all of them.
+
+        Raises `DataError` for a document that can no longer be read.
+        """
+        made = hashlib.sha256()
+        for each in self.documents.values():
+            try:
+                with each.path.open("rb") as file:
+                    content = hashlib.file_digest(file, "sha256").hexdigest()
+            except OSError as error:
+                raise DataError(f"the document {each.path} cannot be read: {error.strerror}.") from error
+            made.update(f"{each.name} {content}\n".encode("utf-8", "surrogateescape"))
+        return made.hexdigest()[:16]
 
 
-def open_corpus(roots: Sequence[Path]) -> Corpus:
-    """The text documents below `roots`, in order of name; of two with the same name the first root's.
+def open_corpus(roots: Sequence[Path], named: str = "env.data_dirs") -> Corpus:
+    """The text documents below `roots`, which `named` names, in order of name; of two with the same name the first.
 
     Links are followed as long as they stay inside their root. Raises `DataError` for a folder that is missing, and
     where no document is found.
     """
     documents: dict[str, Document] = {}
     left_out: dict[str, list[str]] = {}
-    places = [_readable(root) for root in roots]
+    places = [_readable(root, named) for root in roots]
     for place in places:
         for name in sorted(_files(place)):
             document, problem = _document(place, name)
@@ -91,21 +100,34 @@ def open_corpus(roots: Sequence[Path]) -> Corpus:
             else:
                 documents.setdefault(name, document)
     if not documents:
-        raise DataError(_nothing(places, left_out))
+        raise DataError(f"{named}: {_nothing(places, left_out)}")
     reasons = {reason: tuple(names) for reason, names in left_out.items()}
     return Corpus(tuple(places), dict(sorted(documents.items())), reasons)
 
 
 def lines_of(document: Document) -> Iterator[str]:
-    """The lines of a document without their ends. Raises `EnvironmentFailure` where it can no longer be read."""
+    """The lines of a document without their ends.
+
+    Raises `EnvironmentFailure` where it can no longer be read, or is not what was found when the run began.
+    """
     try:
         # The path has no links: one that took the file's place since then is not followed.
         descriptor = os.open(document.path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
         with os.fdopen(descriptor, encoding="utf-8", errors="replace") as file:
+            _require_unchanged(document, os.fstat(descriptor))
             for line in file:
                 yield line.rstrip("\r\n")
     except OSError as error:
         raise EnvironmentFailure(f"the document {document.path} cannot be read: {error.strerror}") from error
+
+
+def unchanged_path(document: Document) -> Path:
+    """The path of a document, as it was found. Raises `EnvironmentFailure` as `lines_of` does."""
+    try:
+        _require_unchanged(document, document.path.lstat())
+    except OSError as error:
+        raise EnvironmentFailure(f"the document {document.path} cannot be read: {error.strerror}") from error
+    return document.path
 
 
 def some_lines(document: Document, first: int, count: int) -> list[str]:
@@ -113,9 +135,20 @@ def some_lines(document: Document, first: int, count: int) -> list[str]:
     return list(islice(lines_of(document), first - 1, first - 1 + count))
 
 
-def _readable(root: Path) -> Path:
+def _require_unchanged(document: Document, state: os.stat_result) -> None:
+    if (state.st_size, state.st_mtime_ns) != (document.size, document.changed):
+        raise EnvironmentFailure(
+            f"the document {document.path} has changed since the run began; run the same command again, which looks "
+            f"at the corpus anew"
+        )
+
+
+def _readable(root: Path, named: str) -> Path:
     if not root.is_dir():
-        raise DataError(f"env.data_dirs: there is no folder {root} of documents.")
+        raise DataError(
+            f"{named}: there is no folder {root} of documents. Name yours; the README of skillopt-env-officeqa tells "
+            f"where the corpus comes from."
+        )
     for place in (root / PREFERRED, root / "treasury_bulletins_parsed" / PREFERRED):
         if place.is_dir():
             return place.resolve()
@@ -155,4 +188,4 @@ def _nothing(places: Sequence[Path], left_out: Mapping[str, Sequence[str]]) -> s
     reasons = "".join(f" {len(names)} files {reason}." for reason, names in left_out.items())
     links = " Download the corpus to a folder of its own (`local_dir=`), not into a cache of links."
     linked = any("links" in reason for reason in left_out)
-    return f"env.data_dirs: no document ({', '.join(SUFFIXES)}) was found in {where}.{reasons}{links if linked else ''}"
+    return f"no document ({', '.join(SUFFIXES)}) was found in {where}.{reasons}{links if linked else ''}"

@@ -65,7 +65,7 @@ def _item(row: Item) -> dict[str, Any]:
 
 
 def _check_documents(folders: tuple[Path, ...], items: list[dict[str, Any]]) -> None:
-    there = {document.path.name for document in open_corpus(folders).documents.values()}
+    there = {document.path.name for document in open_corpus(folders, "--docs").documents.values()}
     wanted = {name: None for item in items for name in list_values(item["source_files"])}
     missing = [name for name in wanted if name not in there]
     if missing:

@@ -21,7 +21,7 @@ from skillopt_lib_env.split_loading import load_splits
 from skillopt_lib_env.wording import few_of, one_line
 
 from skillopt_env_officeqa.asking import Looking, converse, run_job
-from skillopt_env_officeqa.corpus import Corpus, open_corpus
+from skillopt_env_officeqa.corpus import Corpus, open_corpus, unchanged_path
 from skillopt_env_officeqa.gold_pages import pages_text
 from skillopt_env_officeqa.issues import pages_by_file
 from skillopt_env_officeqa.looking import in_corpus, on_the_web
@@ -46,6 +46,8 @@ if TYPE_CHECKING:
 NAME = "officeqa"
 FOLDER_VARIABLE = "OFFICEQA_DOCS_DIR"
 MOST_FILES_TOLD = 20
+LARGE = 50_000_000
+"""Bytes of a corpus whose index takes long enough to be told of."""
 
 
 class OfficeQAEnvironment:
@@ -66,7 +68,10 @@ class OfficeQAEnvironment:
         Raises `DataError` for data that is missing, `ConfigError` for settings that do not go together.
         """
         self._check()
-        return self._load()
+        splits = self._load()
+        if not self._settings.online and self._settings.use_local_tools:
+            self._make_index()  # last, since it takes long
+        return splits
 
     def save_splits(self, folder: Path) -> None:
         """Write what a split by ratio gave below `folder`, so that it can be used again as `split_dir`."""
@@ -92,7 +97,7 @@ class OfficeQAEnvironment:
         settings = self._settings
         pages = self._gold_pages(task)
         if target.kind == "agent":
-            files = {f"corpus/{each.name}": each.path for each in self._visible(task).documents.values()}
+            files = {f"corpus/{each.name}": unchanged_path(each) for each in self._visible(task).documents.values()}
             told = FILES_TASK if settings.use_local_tools else PAGES_TASK
             question = self._question(task, pages)
             kept = dict(files) if settings.use_local_tools else {}
@@ -141,15 +146,22 @@ class OfficeQAEnvironment:
 
     @cached_property
     def _corpus(self) -> Corpus:
-        roots = list(self._settings.data_dirs)
-        if not roots and (named := os.environ.get(FOLDER_VARIABLE, "").strip()):
-            roots = [Path(named).expanduser()]
-        if not roots:
-            raise DataError(
-                f"no documents are named: set env.data_dirs, or the environment variable {FOLDER_VARIABLE}, to the "
-                f"folder of the corpus (the README of skillopt-env-officeqa tells where it comes from)."
-            )
-        return open_corpus(roots)
+        settings, variable = self._settings, os.environ.get(FOLDER_VARIABLE, "").strip()
+        for named, roots in (
+            ("env.docs_dirs", settings.docs_dirs),
+            ("env.data_dirs", settings.data_dirs),
+            (FOLDER_VARIABLE, (Path(variable).expanduser(),) if variable else ()),
+        ):
+            if roots:
+                return open_corpus(roots, named)
+        raise DataError(
+            f"no documents are named: set env.data_dirs, or the environment variable {FOLDER_VARIABLE}, to the "
+            f"folder of the corpus (the README of skillopt-env-officeqa tells where it comes from)."
+        )
+
+    @cached_property
+    def _corpus_digest(self) -> str:
+        return self._corpus.digest()
 
     @cached_property
     def _index(self) -> PassageIndex:
@@ -162,6 +174,10 @@ class OfficeQAEnvironment:
     def _check(self) -> None:
         """Find out before the run what would fail in each attempt."""
         settings = self._settings
+        if settings.docs_dirs:
+            self._logger.warning(
+                "env.docs_dirs is the older name of env.data_dirs, and counts in its place; write that"
+            )
         if settings.online:
             _ = self._service
             return
@@ -172,13 +188,20 @@ class OfficeQAEnvironment:
             )
         for reason, names in self._corpus.left_out.items():
             self._logger.warning("%d files of the corpus %s and are left out: %s", len(names), reason, few_of(names))
-        if settings.use_local_tools:
-            size = sum(each.size for each in self._corpus.documents.values())
-            self._logger.info("the corpus has %d documents, %.0f MB", len(self._corpus.documents), size / 1e6)
-            self._index.make()
+
+    def _make_index(self) -> None:
+        size = sum(each.size for each in self._corpus.documents.values())
+        if size > LARGE and not self._index.is_made:
+            folder = self._settings.index_dir
+            kept = f"it is kept in {folder}" if folder else "env.index_dir names a folder that keeps it for later runs"
+            self._logger.warning(
+                f"the search index of {len(self._corpus.documents)} documents ({size / 1e6:.0f} MB) is being made, "
+                f"which takes a minute or two for half a gigabyte; {kept}"
+            )
+        self._index.make()
 
     def _load(self, folder: Path | None = None) -> Splits:
-        corpus = "" if self._settings.online else self._corpus.digest
+        corpus = "" if self._settings.online else self._corpus_digest
 
         def to_task(item: Item) -> Task:
             return task_of(item, corpus=corpus, gold_sources=self._settings.gold_sources)

@@ -14,6 +14,7 @@ import re
 import sqlite3
 import tempfile
 import threading
+import time
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
@@ -26,6 +27,12 @@ from skillopt_env_officeqa.issues import month_in_words
 FORMAT = 1
 LINES, CHARACTERS = 40, 3000
 """Limits of a passage; a longer line is a passage of its own."""
+
+LONGEST_SEARCH = 60.0
+"""Seconds: words that stand nearly everywhere make a search of a large corpus slow."""
+
+_STEPS_BETWEEN_LOOKS = 1000
+"""At the clock; in steps of SQLite's virtual machine."""
 
 _TABLES = """
 create virtual table passages using fts5(name, text, content='', tokenize="porter unicode61 remove_diacritics 2");
@@ -47,6 +54,10 @@ class Passage:
     last: int
 
 
+class SearchTimeout(Exception):
+    """A search was given up after `LONGEST_SEARCH`."""
+
+
 class PassageIndex:
     """The index of one corpus, made at its first use; serves several threads at once.
 
@@ -60,6 +71,11 @@ class PassageIndex:
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
         self._path: Path | None = None
 
+    @property
+    def is_made(self) -> bool:
+        """Whether the index is there already, from an earlier run or use."""
+        return self._path is not None or (self._folder is not None and self._file(self._folder).is_file())
+
     def make(self) -> Path:
         """The index's file, made if it is not there. Raises `DataError` where it cannot be written."""
         with self._lock:
@@ -68,21 +84,30 @@ class PassageIndex:
             return self._path
 
     def search(self, query: str, limit: int, among: Collection[str] | None = None) -> list[Passage]:
-        """At most `limit` passages that hold words of `query`, the best first. `among`: names of documents."""
+        """At most `limit` passages that hold words of `query`, the best first. `among`: names of documents.
+
+        Raises `SearchTimeout` after `LONGEST_SEARCH`.
+        """
         match = _match(query)
         if not match or (among is not None and not among):
             return []
         names = None if among is None else json.dumps(sorted(among))
         with _reading(self.make()) as database:
-            rows = database.execute(_SEARCH, (match, names, names, limit))
-            return [Passage(*row) for row in rows]
+            ends = time.monotonic() + LONGEST_SEARCH
+            database.set_progress_handler(lambda: time.monotonic() > ends, _STEPS_BETWEEN_LOOKS)
+            try:
+                return [Passage(*row) for row in database.execute(_SEARCH, (match, names, names, limit))]
+            except sqlite3.OperationalError as error:
+                if time.monotonic() > ends:
+                    raise SearchTimeout from error
+                raise
 
     def _made(self) -> Path:
         folder = self._folder
         if folder is None:
             self._temporary = tempfile.TemporaryDirectory(prefix="skillopt-officeqa-", ignore_cleanup_errors=True)
             folder = Path(self._temporary.name)
-        path = folder / f"passages_{_state(self._corpus)}.sqlite"
+        path = self._file(folder)
         if path.is_file():
             return path
         part = path.with_name(f".{path.name}.{os.getpid()}.part")
@@ -99,6 +124,9 @@ class PassageIndex:
                 f"`-o env.index_dir=FOLDER`."
             ) from error
         return path
+
+    def _file(self, folder: Path) -> Path:
+        return folder / f"passages_{_state(self._corpus)}.sqlite"
 
 
 def passages_of(document: Document) -> Iterator[tuple[Passage, str]]:

@@ -30,6 +30,9 @@ class OfficeQASettings:
     data_dirs: tuple[Path, ...] = option(
         (), "folders of the documents; empty: the variable OFFICEQA_DOCS_DIR", path="lazy", free=True
     )
+    docs_dirs: tuple[Path, ...] = option(
+        (), "older name of data_dirs, which it takes the place of", path="lazy", free=True
+    )
     index_dir: Path | None = option(
         None, "folder where the search index is kept; empty: nowhere", path="output", free=True
     )

@@ -13,12 +13,13 @@ from skillopt_kernel.models.requests import Tool
 from skillopt_kernel.records import ToolCall
 
 from skillopt_env_officeqa.corpus import Corpus, Document, lines_of, some_lines
-from skillopt_env_officeqa.passages import Passage, PassageIndex, words_of
+from skillopt_env_officeqa.passages import Passage, PassageIndex, SearchTimeout, words_of
 
 MOST_NAMES, MOST_HITS, MOST_PASSAGES, MOST_LINES = 50, 20, 8, 400
 DEFAULT_LINES, MOST_QUOTED = 80, 4
-LONGEST_RESULT, LONGEST_LINE = 4000, 400
-"""Characters: of one `read`, and of one line that `search` or `grep` quotes."""
+LONGEST_RESULT, LONGEST_LINE, LONGEST_ARGUMENT = 4000, 400, 1000
+"""Characters: of one `read`, of one line that `search` or `grep` quotes, and of an argument: matching a shell pattern
+takes time that grows with the square of its length."""
 
 _TEXT, _NUMBER = {"type": "string"}, {"type": "integer", "minimum": 1}
 
@@ -87,7 +88,7 @@ class CorpusTools:
                 "grep": self._grep,
             }
             if call.name not in known:
-                raise ArgumentProblem(f"there is no tool {call.name!r}; there are {', '.join(known)}")
+                raise ArgumentProblem(f"there is no tool {_named(call.name)}; there are {', '.join(known)}")
             return known[call.name](**arguments_of(call))
         except ArgumentProblem as problem:
             return f"[error: {problem}]"
@@ -97,10 +98,13 @@ class CorpusTools:
             raise ArgumentProblem("the query holds no word to search for")
         among = self.corpus.matching(documents) if documents.strip() else None
         if among == []:
-            raise ArgumentProblem(f"no document's name matches {documents!r}; list names with glob")
+            raise ArgumentProblem(f"no document's name matches {_named(documents)}; list names with glob")
         if among is None and not self.whole:
             among = list(self.corpus.documents)
-        found = self.index.search(query, MOST_PASSAGES, among)
+        try:
+            found = self.index.search(query, MOST_PASSAGES, among)
+        except SearchTimeout:
+            raise ArgumentProblem("the search took too long; use fewer words, and rarer ones") from None
         return "\n\n".join(self._quoted(passage, query) for passage in found) or "[no passage holds any of these words]"
 
     def _quoted(self, passage: Passage, query: str) -> str:
@@ -146,7 +150,7 @@ class CorpusTools:
     def _document(self, name: str) -> Document:
         found = self.corpus.find(name)
         if found is None:
-            raise ArgumentProblem(f"there is no document {name[:LONGEST_LINE]!r}; search and glob give the names")
+            raise ArgumentProblem(f"there is no document {_named(name)}; search and glob give the names")
         return found
 
 
@@ -161,7 +165,7 @@ def arguments_of(call: ToolCall) -> dict[str, Any]:
         raise ArgumentProblem(f"the arguments of {call.name} must be a JSON object")
     properties = schema["properties"]
     if unknown := [name for name in given if name not in properties]:
-        raise ArgumentProblem(f"{call.name} has no argument {unknown[0]!r}; it has {', '.join(properties)}")
+        raise ArgumentProblem(f"{call.name} has no argument {_named(unknown[0])}; it has {', '.join(properties)}")
     given = {name: value for name, value in given.items() if value is not None}
     if missing := [name for name in schema["required"] if name not in given]:
         raise ArgumentProblem(f"{call.name} needs the argument {missing[0]!r}")
@@ -172,12 +176,21 @@ def _checked(tool: str, name: str, value: Any, kind: str) -> Any:
     if kind == "string":
         if not isinstance(value, str):
             raise ArgumentProblem(f"the argument {name!r} of {tool} must be text")
+        if len(value) > LONGEST_ARGUMENT:
+            raise ArgumentProblem(
+                f"the argument {name!r} of {tool} has {len(value)} characters; at most {LONGEST_ARGUMENT} are taken"
+            )
         return value
     text = str(value).strip()
     whole = isinstance(value, int | str) and not isinstance(value, bool) and text.isascii() and text.isdigit()
     if not whole or len(text) > 12 or int(text) < 1:
         raise ArgumentProblem(f"the argument {name!r} of {tool} must be a whole number from 1")
     return int(text)
+
+
+def _named(text: str) -> str:
+    """What a model wrote, as an error quotes it."""
+    return repr(text if len(text) <= LONGEST_LINE else text[:LONGEST_LINE] + "...")
 
 
 def telling_lines(lines: Mapping[int, str], words: Collection[str]) -> list[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections.abc import Callable, Mapping
@@ -21,6 +22,9 @@ PAUSES = (1.0, 2.0, 4.0, 8.0)
 """Seconds before each further try."""
 
 LONGEST_EXCERPT = 1000
+LARGEST_ANSWER = 4_000_000
+"""Bytes of what the service answers to one query."""
+
 PASSING = frozenset({408, 425, 429, 500, 502, 503, 504})
 _LISTS = ("results", "items", "data", "organic", "organic_results", "web", "hits", "documents")
 _TITLE, _ADDRESS = ("title", "name", "heading"), ("url", "link", "href")
@@ -77,13 +81,23 @@ class WebSearch:
         seconds = self.timeout if target.remaining is None else max(0.1, min(self.timeout, target.remaining))
         body = {"query": query, "max_num_results": self.results, "provider": self.provider}
         headers = {"Authorization": f"Bearer {self._token}"}
+        ends, held = time.monotonic() + seconds, bytearray()
         # Redirects are not followed: the credential is for this address alone.
-        response = httpx2.post(self.address, json=body, headers=headers, timeout=seconds, follow_redirects=False)
-        if response.status_code != 200:
-            return response.status_code, None
+        with httpx2.stream("POST", self.address, json=body, headers=headers, timeout=seconds) as response:
+            if response.status_code != 200:
+                return response.status_code, None
+            for part in response.iter_bytes():
+                held += part
+                if len(held) > LARGEST_ANSWER:
+                    raise EnvironmentFailure(
+                        f"the search service at {self._shown} answered with more than {LARGEST_ANSWER:,} bytes; "
+                        f"lower env.search_max_num_results"
+                    )
+                if time.monotonic() > ends:  # the timeout is of each read alone
+                    raise httpx2.ReadTimeout(f"the answer had no end after {seconds:g} s")
         try:
-            return 200, response.json()
-        except ValueError as error:
+            return 200, json.loads(held)
+        except (ValueError, RecursionError) as error:
             raise EnvironmentFailure(
                 f"the search service at {self._shown} answered with something that is no JSON"
             ) from error

@@ -60,7 +60,8 @@ def _from_files(files: tuple[Path, ...]) -> tuple[str, list[Item]]:
 
 
 def _from_data_set(name: str, revision: str, split: SplitManifest) -> tuple[str, list[Item]]:
-    return name, rows_of_ids(name, "key", frozenset(split.ids), revision=revision, extra=EXTRA)
+    instead = "Or read the rows from a file of yours: `--from FILE`."
+    return name, rows_of_ids(name, "key", frozenset(split.ids), revision=revision, extra=EXTRA, instead=instead)
 
 
 def _key(row: Item) -> str:

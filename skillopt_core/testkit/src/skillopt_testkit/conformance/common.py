@@ -52,6 +52,10 @@ class PluginConformance:
     @pytest.fixture
     def driver(self, settings: Any, context: DriverContext) -> Any:
         """The driver as a run would make it."""
+        return self.made(settings, context)
+
+    def made(self, settings: Any, context: DriverContext) -> Any:
+        """A driver as a run makes it: from the entry point of its name."""
         return make_driver(self.kind, self.name, settings, context)
 
     def settings_with(self, **values: Any) -> Any:

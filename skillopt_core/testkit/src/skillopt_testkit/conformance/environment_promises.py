@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -22,8 +22,7 @@ from skillopt_kernel.errors import (
     RejectedRequest,
 )
 from skillopt_kernel.interfaces import DriverContext
-from skillopt_kernel.models.requests import ChatReply
-from skillopt_kernel.plugins.discovery import make_driver
+from skillopt_kernel.models.requests import ChatReply, Message
 from skillopt_kernel.records import Attempt, Score, Task
 
 from skillopt_testkit.conformance.common import PluginConformance
@@ -66,7 +65,7 @@ class EnvironmentPromises(PluginConformance):
     @pytest.fixture
     def another(self, settings: Any, context: DriverContext) -> Any:
         """A second instance, as a resumed run or another worker makes it."""
-        return make_driver(self.kind, self.name, settings, context)
+        return self.made(settings, context)
 
     def solved(self, driver: Any, task: Task, reply: str | ChatReply, skill: str = "") -> tuple[Attempt, Score]:
         """One attempt with this reply to every call, and its score."""
@@ -117,6 +116,17 @@ class EnvironmentPromises(PluginConformance):
             with pytest.raises(type(fault)):
                 driver.attempt(tasks[0].hidden(), "", ScriptedTarget(fail, kind=kind))
 
+    def test_a_judge_that_fails_is_no_low_score(self, driver: Any, tasks: list[Task]) -> None:
+        """An environment that asks the judge lets its faults pass; others are not concerned."""
+        judge = FailingJudge()
+        for task in tasks:
+            attempt = driver.attempt(task.hidden(), "", ScriptedTarget(self.right_reply(task)))
+            try:
+                driver.score(task, attempt, judge)
+            except PassingError:
+                continue
+            assert not judge.asked, "a score was given although the judge had failed"
+
     @pytest.mark.parametrize("odd", ODD_IDS, ids=lambda odd: ascii(odd[:12]))
     def test_ids_of_any_kind_do_no_harm(
         self, driver: Any, tasks: list[Task], odd: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -163,14 +173,27 @@ class EnvironmentPromises(PluginConformance):
         folder = tmp_path / "broken_split"
         named = spoil(what, Path(source), folder)
         common = attrs.evolve(context.common, split_dir=folder)
-        driver = make_driver(self.kind, self.name, settings, attrs.evolve(context, common=common))
+        driver = self.made(settings, attrs.evolve(context, common=common))
         with pytest.raises(DataError) as raised:
             driver.splits()
         assert named in str(raised.value), f"the sentence names {named!r}: {raised.value}"
 
 
+class FailingJudge:
+    """A `Judge` that is always busy. asked: how often it was."""
+
+    asked = 0
+
+    def chat(self, messages: Sequence[Message], *, schema: Mapping[str, Any] | None = None) -> ChatReply:
+        self.asked += 1
+        raise PassingError("the judge is busy")
+
+
 def asked(driver: Any, task: Task) -> str:
-    """All that an attempt tells the target, of each kind that the environment works with, as one text."""
+    """All that an attempt tells the target, of each kind that the environment works with, as one text.
+
+    Files of an agent's workspace are among it where the environment made them; those of its data it only hands on.
+    """
     told: list[str] = []
     for kind in sorted(driver.targets):
         target = ScriptedTarget("I do not know.", kind=kind)
@@ -178,6 +201,7 @@ def asked(driver: Any, task: Task) -> str:
         told += [f"{message.role}: {message.text}" for call in target.messages for message in call]
         for job in target.jobs:
             told += [job.prompt, job.skill, *sorted(job.files)]
+            told += [file.decode("utf-8", "replace") for file in job.files.values() if isinstance(file, bytes)]
     return "\n".join(told)
 
 
