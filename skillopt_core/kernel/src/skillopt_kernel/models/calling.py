@@ -34,8 +34,8 @@ Emit = Callable[[dict[str, Any]], None]
 NOBODYS = CallKey()
 """Of a call that belongs to no scope."""
 
-# stamina logs each retry as a warning, which the command would print among its own lines.
-logging.getLogger("stamina").setLevel(logging.ERROR)
+# stamina logs each retry as a warning; without any handler Python would write it to stderr, into the live display.
+logging.getLogger("stamina").addHandler(logging.NullHandler())
 
 
 @define
