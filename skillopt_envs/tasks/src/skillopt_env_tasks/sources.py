@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 HOW_TO_GIVE_DATA = (
     "Name a file: `skillopt train --tasks FILE --skill SKILL.md --scorer exact --model NAME`, or env.data_path in a "
     "configuration. FILE is CSV, JSON or JSON lines, with a field such as question and one such as answer. A data "
-    "set of the Hugging Face Hub is named by env.dataset. docs/your-own-tasks.md says more."
+    "set of the Hugging Face Hub is named by env.dataset. `skillopt plugins show env tasks` lists every key."
 )
 
 
