@@ -221,7 +221,7 @@ def test_an_endpoint_that_hangs_is_given_up_and_nothing_is_left(codex: Path) -> 
             words = (entry / "environ").read_bytes() if entry.name.isdecimal() else b""
         except OSError:
             continue
-        if b"skillopt-job-" in words and f"{os.getpid()}" != entry.name:
+        if b"skillopt-agent-job-" in words and f"{os.getpid()}" != entry.name:
             left.append((entry / "cmdline").read_bytes())
     assert not [words for words in left if str(codex).encode() in words and server.url.encode() in words]
 

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import os
 import shutil
-import tempfile
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from attrs import define, field, frozen
 from skillopt_kernel.errors import EnvironmentFailure
 
+from skillopt_lib_agent.temporary import temporary_folder
 from skillopt_lib_agent.workspace import lay_file, lay_files
 
 MOST_SHARED = 4_000_000_000
@@ -44,7 +44,8 @@ class Copy:
 class SharedFiles:
     """The copies of one run. Used from many threads at once."""
 
-    _folder: Any = field(init=False, default=None)
+    _folder: Path | None = field(init=False, default=None)
+    _ending: ExitStack = field(init=False, factory=ExitStack)
     _copies: dict[tuple[str, int, int], Copy] = field(init=False, factory=dict)
     _made: int = field(init=False, default=0)
     _size: int = field(init=False, default=0)
@@ -73,8 +74,7 @@ class SharedFiles:
         with self._lock:
             self._copies.clear()
             self._size = MOST_SHARED
-            if self._folder is not None:
-                self._folder.cleanup()
+            self._ending.close()
 
     def _laid(self, folder: Path, name: str, source: Path) -> Copy | None:
         """Link a file's copy into a workspace; `None` where that cannot be, and the file was copied there."""
@@ -104,9 +104,9 @@ class SharedFiles:
 
     def _new(self, source: Path) -> Copy:
         if self._folder is None:
-            self._folder = tempfile.TemporaryDirectory(prefix="skillopt-shared-", ignore_cleanup_errors=True)
+            self._folder = self._ending.enter_context(temporary_folder("shared"))
         # Each has a name of its own: jobs that run are held to the copy that they were given.
-        path = Path(self._folder.name) / str(self._made)
+        path = self._folder / str(self._made)
         self._made += 1
         shutil.copyfile(source, path)
         path.chmod(READ_ONLY)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import contextlib
 import shutil
 import stat
-import tempfile
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path, PurePosixPath
 
 from attrs import frozen
 from skillopt_kernel.errors import EnvironmentFailure
+
+from skillopt_lib_agent.temporary import temporary_folder
 
 MOST_FILES, MOST_BYTES = 1000, 200_000_000
 """Collected of one job at most."""
@@ -36,14 +36,11 @@ class Place:
 @contextlib.contextmanager
 def fresh_place(parent: Path | None = None) -> Iterator[Place]:
     """Make the folders of a job below the system's temporary folder, and delete them at the end."""
-    root = Path(tempfile.mkdtemp(prefix="skillopt-job-", dir=parent)).resolve()
-    place = Place(root, *(root / name for name in ("workspace", "home", "scratch", "streams")))
-    try:
+    with temporary_folder("job", parent) as root:
+        place = Place(root, *(root / name for name in ("workspace", "home", "scratch", "streams")))
         for folder in (place.workspace, place.home, place.scratch, place.streams):
             folder.mkdir(mode=0o700)
         yield place
-    finally:
-        _delete(root)
 
 
 def lay_files(folder: Path, files: Mapping[str, bytes | Path]) -> None:
@@ -107,23 +104,3 @@ def _is_own_file(path: Path, folder: Path) -> bool:
         return path.parent.resolve() == folder.resolve() / path.parent.relative_to(folder)
     except OSError:  # it went meanwhile
         return False
-
-
-def _delete(root: Path) -> None:
-    """Delete a folder, also what was made unwritable; what still cannot be deleted stays for the system to clean up."""
-
-    def again(remove: object, path: str, _: object) -> None:
-        with contextlib.suppress(OSError):
-            Path(path).parent.chmod(0o700)
-            if not Path(path).is_symlink():
-                Path(path).chmod(0o700)
-            if Path(path).is_dir() and not Path(path).is_symlink():
-                shutil.rmtree(path)
-            else:
-                Path(path).unlink()
-
-    for wait in (0.0, 0.05, 0.2, 0.5):  # what was ended behind a wall may write for a moment yet
-        time.sleep(wait)
-        shutil.rmtree(root, onerror=again)
-        if not root.exists():
-            return
