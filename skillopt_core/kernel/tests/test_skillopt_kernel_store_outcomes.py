@@ -75,6 +75,26 @@ def test_what_is_put_is_found_whole_now_and_after_reopening(tmp_path: Path) -> N
     assert (folder / stored).read_bytes() == b"\x00\xff"
 
 
+def test_a_prompt_that_was_written_before_is_kept_once(tmp_path: Path) -> None:
+    """Thousands of attempts are shown the same skill; each has its files, and an attempt's own are nobody else's."""
+    names = ("target_system_prompt.txt", "target_user_prompt.txt", "conversation.json")
+    with OutcomeStore(tmp_path) as store:
+        first, second, third = (tmp_path / store.put(ask(name), outcome(ask(name))).folder for name in ("a", "b", "c"))
+        for name in names:
+            assert (first / name).read_bytes() == (second / name).read_bytes() == (third / name).read_bytes()
+        same = [(first / name).samefile(second / name) and (first / name).samefile(third / name) for name in names]
+        assert same == [True, True, False]
+        assert not any(path.samefile(second / path.name) for path in first.iterdir() if path.name not in names)
+
+
+def test_a_prompt_is_written_anew_where_the_earlier_one_is_gone(tmp_path: Path) -> None:
+    with OutcomeStore(tmp_path) as store:
+        first = tmp_path / store.put(ask("a"), outcome(ask("a"))).folder
+        (first / "target_system_prompt.txt").unlink()
+        second = tmp_path / store.put(ask("b"), outcome(ask("b"))).folder
+    assert (second / "target_system_prompt.txt").read_text() == "You answer."
+
+
 def test_an_outcome_is_found_only_by_the_same_skill_content_and_sample(tmp_path: Path) -> None:
     with OutcomeStore(tmp_path) as store:
         store.put(ask(), outcome(ask()))

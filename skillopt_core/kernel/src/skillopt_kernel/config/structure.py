@@ -177,9 +177,8 @@ class Structurer:
         raise problems[0]
 
     def _sequence(self, given: _Given, kind: Any) -> Any:
-        found = self._items(
-            given, enumerate(_held(given, tuple, "list", "; write [a, b]")), (get_args(kind) or (Any,))[0]
-        )
+        held = _held(given, tuple, "list", "; write [a, b]")
+        found = self._items(given, enumerate(held), (get_args(kind) or (Any,))[0])
         return (tuple if (get_origin(kind) or kind) is tuple else list)(found.values())
 
     def _mapping(self, given: _Given, kind: Any) -> Any:

@@ -13,9 +13,11 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import os
 import shutil
 import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -54,6 +56,7 @@ class OutcomeStore:
         self._unscored: dict[bytes, int] = {}
         self._seconds: dict[str, float] = {}
         self._folders: set[str] = set()
+        self._prompts: dict[bytes, str] = {}
         self.unisolated = 0
         self._hash_of = lru_cache(maxsize=64)(hash_of_skill)
         self._journal = files.Journal(run_folder / JOURNAL)
@@ -93,8 +96,7 @@ class OutcomeStore:
         with self._changed:
             while key in self._under_way:
                 self._changed.wait()
-            earlier = self._read(self._offsets.get(key))
-            if earlier is not None:
+            if (earlier := self._read(self._offsets.get(key))) is not None:
                 return earlier
             place = "" if attempt is None else self._place(ask, outcome.folder)
             self._under_way[key] = place.casefold()
@@ -114,22 +116,41 @@ class OutcomeStore:
         files.require(self._journal.path)
         for _, row, _, contents in put:
             if contents:
-                _write_folder(self._root / row["folder"], contents)
+                self._write_folder(self._root / row["folder"], contents)
         offset = self._journal.append(b"".join(line for _, _, line, _ in put))
         with self._changed:
             for key, row, line, _ in put:
                 self._remember(key, row, offset)
                 offset += len(line)
 
+    def _write_folder(self, folder: Path, contents: Mapping[str, bytes]) -> None:
+        """Write files into a folder of their own.
+
+        Written once and not renamed into place: nothing refers to the folder before the journal's line does. What lies
+        there has no line: it was left by a process that was killed. A prompt that was written before gets a further
+        name: the same skills and tasks are asked again and again, and each new file takes time and room.
+        """
+        try:
+            folder.mkdir(mode=files.FOLDER_MODE)
+        except OSError:  # the first one here, or something lies there
+            shutil.rmtree(folder, ignore_errors=True)
+            files.make_folder(folder)
+        for name, data in contents.items():
+            path = f"{folder}/{name}"
+            if name in _PROMPTS.values():
+                with suppress(OSError):  # the first one; or it is gone, has all the names it may, or cannot have others
+                    os.link(self._prompts.setdefault(hashlib.blake2b(data, digest_size=16).digest(), path), path)
+                    continue
+            files.write_new(path, data)
+
     def with_trajectory(self, outcome: Outcome) -> Outcome:
         """The outcome with the turns and files of its attempt, read from its folder.
 
         Where they were lost or damaged, the trajectory stays empty and a warning is logged; the score stands.
         """
-        if outcome.attempt is None or not outcome.folder:
-            return outcome
-        attempt = _read_attempt(self._root / outcome.folder, outcome.attempt)
-        return attrs.evolve(outcome, attempt=attempt or outcome.attempt)
+        attempt, folder = outcome.attempt, outcome.folder
+        whole = _read_attempt(self._root / folder, attempt) if attempt is not None and folder else None
+        return attrs.evolve(outcome, attempt=whole or attempt)
 
     def unscored_attempt(self, ask: Ask) -> Attempt | None:
         """The whole attempt that was kept because its scoring failed, so that only scoring is asked again."""
@@ -184,8 +205,7 @@ class OutcomeStore:
 
         Another sample or skill may have its attempt of this task beside it. Case is ignored, as some file systems do.
         """
-        attempt = attempt_number(ask.sample)
-        further = f"-attempt{attempt}" if attempt > 1 else ""
+        further = f"-attempt{attempt}" if (attempt := attempt_number(ask.sample)) > 1 else ""
         place = name = f"{folder}/predictions/{files.safe_name(ask.task.id)}{further}"
         number = 1
         while place.casefold() in self._folders or place.casefold() in self._under_way.values():
@@ -221,29 +241,13 @@ def _contents(attempt: Attempt) -> dict[str, bytes]:
     `files.json` says under which name each of the attempt's files lies there.
     """
     contents = {CONVERSATION: files.json_list(fields.trajectory_fields(attempt.trajectory))}
-    for turn in reversed(attempt.trajectory):  # so that the first turn of a role is the one that stays
-        if turn.role in _PROMPTS:
-            contents[_PROMPTS[turn.role]] = turn.content.encode("utf-8", errors="replace")
+    said = {turn.role: turn.content for turn in reversed(attempt.trajectory)}  # of each role what it said first
+    contents |= {_PROMPTS[role]: said[role].encode("utf-8", "replace") for role in _PROMPTS if role in said}
     if attempt.files:
         names = _stored_names(attempt)
         contents |= {names[name]: data for name, data in attempt.files.items()}
         contents[FILES] = files.json_line(names)
     return contents
-
-
-def _write_folder(folder: Path, contents: Mapping[str, bytes]) -> None:
-    """Write files into a folder of their own.
-
-    Written once and not renamed into place: nothing refers to the folder before the journal's line does. What lies
-    there has no line: it was left by a process that was killed.
-    """
-    try:
-        folder.mkdir(mode=files.FOLDER_MODE)
-    except OSError:  # the first one here, or something lies there
-        shutil.rmtree(folder, ignore_errors=True)
-        files.make_folder(folder)
-    for name, data in contents.items():
-        files.write_new(f"{folder}/{name}", data)
 
 
 def _stored_names(attempt: Attempt) -> dict[str, str]:
