@@ -46,7 +46,7 @@ def test_the_two_commands_are_what_ci_runs(root):
     readme, script = prose(root)["README.md"], (root / ".ci/run").read_text(encoding="utf-8")
     assert "pip install -q -r requirements.txt" in readme
     assert ".venv/bin/tox" in readme
-    assert re.search(r"/tox\" run", script)
+    assert re.search(r"/pip\" install .*-r requirements.txt\n.*/skillopt\" train demo.*\n.*/tox\" run", script)
 
 
 def test_a_distributions_readme_says_what_it_is_and_how_to_install_it(distribution):
