@@ -97,10 +97,9 @@ class Environment(Protocol):
     targets    which kinds of target it can work with: a subset of {"chat", "agent"}
     isolation  "thread": one instance serves all threads at once and must bear it; "process": one a worker
 
-    Optional: `evidence(task, attempt) -> Mapping[str, str]` (sections for analysts, training tasks only), `prompts() ->
-    Mapping[str, str]` (for analysts), `describe(task) -> str` (for reports), `initial_skill() -> str` (where none is
-    named), `notes() -> Sequence[str]` (sentences for the summary), `save_splits(folder)`, `check() -> list[Finding]`,
-    `further_data: str` (hash of what else counts).
+    Optional: `evidence(task, attempt) -> Mapping[str, str]` (analysts; training tasks only), `prompts()` (of analysts,
+    by name), `describe(task) -> str` (for reports), `initial_skill() -> str` (where none is named), `notes()` (for
+    the summary), `save_splits(folder)`, `check() -> list[Finding]`, `further_data: str` (hash of what else counts).
     """
 
     targets: frozenset[str]

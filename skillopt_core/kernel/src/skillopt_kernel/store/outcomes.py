@@ -136,12 +136,13 @@ class OutcomeStore:
             shutil.rmtree(folder, ignore_errors=True)
             files.make_folder(folder)
         for name, data in contents.items():
-            path = f"{folder}/{name}"
-            if name in _PROMPTS.values():
-                with suppress(OSError):  # the first one; or it is gone, has all the names it may, or cannot have others
-                    os.link(self._prompts.setdefault(hashlib.blake2b(data, digest_size=16).digest(), path), path)
-                    continue
+            path, known = f"{folder}/{name}", self._prompts if name in _PROMPTS.values() else {}
+            content = hashlib.blake2b(data, digest_size=16).digest()
+            with suppress(KeyError, OSError):  # it is new; or gone, has all the names it may, or cannot have others
+                os.link(known[content], path)
+                continue
             files.write_new(path, data)
+            known[content] = path  # once it is whole: a full disk leaves a part
 
     def with_trajectory(self, outcome: Outcome) -> Outcome:
         """The outcome with the turns and files of its attempt, read from its folder.
@@ -180,9 +181,8 @@ class OutcomeStore:
         if offset is None:
             return None
         self._reader.seek(offset)
-        row = files.parse_line(self._reader.readline())
         try:
-            return fields.outcome_from_fields(row or {})
+            return fields.outcome_from_fields(files.parse_line(self._reader.readline()) or {})
         except ValueError as error:
             raise RunDirectoryError(
                 f"{self._journal.path}: the line at byte {offset} was changed from outside ({error}). Restore the "
