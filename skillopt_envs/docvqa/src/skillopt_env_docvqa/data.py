@@ -53,7 +53,8 @@ def data(dataset: str, revision: str, out: Path, manifest: Path, replace: bool) 
     rows = rows_of_ids(dataset, "questionId", set(split.ids), revision=revision, files=files, extra=EXTRA)
     matched = split.matched(rows, lambda row: row.text("questionId"), dataset)
     _check_documents(split, matched)
-    pages = {f"{IMAGES}/{page_name(row)}": row for part in PARTS for row in matched[part]}
+    items = {part: [item_of(row) for row in matched[part]] for part in PARTS}
+    pages = {item["image_path"]: row for part in PARTS for item, row in zip(items[part], matched[part], strict=True)}
     facts = {
         "benchmark": "DocVQA",
         "source": dataset,
@@ -66,7 +67,6 @@ def data(dataset: str, revision: str, out: Path, manifest: Path, replace: bool) 
         for name, row in pages.items():
             (folder / name).write_bytes(page_bytes(row))
 
-    items = {part: [item_of(row) for row in matched[part]] for part in PARTS}
     write_split("docvqa", out, items, facts, write_pages)
 
 
